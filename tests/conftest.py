@@ -1,0 +1,31 @@
+"""What every test can ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """The same numbers in every run and in every process."""
+    return np.random.default_rng(20260)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of handed-over material beside the repository; tests that read it skip where it is absent."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("the folder ../shared with the recorded reference material is not here")
+    return folder
