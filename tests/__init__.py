@@ -1,0 +1,1 @@
+"""The tests, importable by each other: `tests.cases` holds the inputs that every test reads."""
