@@ -1,0 +1,84 @@
+"""What a backend is: kernels by operator, each of which may decline a plan with a printable reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..plan import Plan, Shape
+
+Array = NDArray[Any]
+Arrays = tuple[Array | None, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """What forward keeps for backward. The tie rule and operator choose which parts are there.
+
+    `offsets` are in-window positions of the winning taps in the smallest unsigned type that holds them; the type's
+    greatest value means no tap. `x`, `y`, `w` are the arrays themselves, not copies: they must not change before backward.
+    `shapes` are the inputs' shapes in the order of the plan's roles; `extra` belongs to one operator's kernels.
+    """
+
+    shapes: tuple[Shape | None, ...]
+    offsets: Array | None = None
+    x: Array | None = None
+    y: Array | None = None
+    w: Array | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    kernel: str = ""
+
+
+class Forward(Protocol):
+    """`arrays` in the order of the plan's roles, None where absent. With `save`, the second result is a Saved.
+
+    `out`, where given, has the right shape and dtype and is written in full.
+    """
+
+    def __call__(self, plan: Any, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]: ...
+
+
+class Backward(Protocol):
+    """Gradients in the order of the plan's roles; None where `want` is False or there is none."""
+
+    def __call__(self, plan: Any, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays: ...
+
+
+def accepts_all(plan: Any) -> str | None:
+    """The `declines` of a kernel that takes every plan of its operator."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One way to compute one operator. `declines(plan)` is None, or the reason why not."""
+
+    name: str
+    forward: Forward
+    backward: Backward
+    declines: Callable[[Any], str | None] = accepts_all
+
+
+class Backend(Protocol):
+    """A set of kernels. `kernels(op)` lists those of one operator, best first; empty where it has none."""
+
+    name: str
+
+    def kernels(self, op: str) -> tuple[Kernel, ...]: ...
+
+
+def offset_dtype(taps: int) -> np.dtype[Any]:
+    """The smallest unsigned type that counts `taps` offsets and a sentinel."""
+    return np.dtype(next(t for t in (np.uint8, np.uint16, np.uint32) if taps <= np.iinfo(t).max))
+
+
+def no_offset(dtype: np.dtype[Any]) -> int:
+    """The offset that means no tap: the type's greatest value."""
+    return int(np.iinfo(dtype).max)
+
+
+__all__ = ["Array", "Arrays", "Backend", "Backward", "Forward", "Kernel", "Plan", "Saved", "accepts_all", "no_offset", "offset_dtype"]

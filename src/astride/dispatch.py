@@ -1,0 +1,165 @@
+"""The only place that chooses a kernel, and the only place that checks arrays against a plan.
+
+A named backend (or rung, `reference:loops2`) never falls back: it computes or the call fails with its reasons.
+`auto` asks backends in the table's order and takes the first kernel that accepts the plan; `explain` shows who declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import settings
+from .backends import BACKENDS, backend
+from .backends.protocol import Array, Arrays, Kernel, Saved
+from .errors import ArgumentError, ArrayError, AstrideError, BackendUnavailable, UnsupportedError
+from .plan import Plan, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The kernel taken, where it lives, and who declined before it: (`backend:kernel`, reason)."""
+
+    backend: str
+    kernel: Kernel
+    declined: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.backend}:{self.kernel.name}"
+
+
+def choose(plan: Plan, name: str | None = None) -> Choice:
+    """The kernel that will compute this plan under the given or current backend setting.
+
+    Raises ArgumentError: no such backend or rung; BackendUnavailable: a named one is not installed;
+    UnsupportedError: nobody allowed takes the plan, with everyone's reason.
+    """
+    wanted = name or settings.current().backend
+    declined: list[tuple[str, str]] = []
+    for place, kernel in _candidates(plan.op, wanted, declined):
+        reason = kernel.declines(plan)
+        if reason is None:
+            return Choice(place, kernel, tuple(declined))
+        declined.append((f"{place}:{kernel.name}", reason))
+    raise UnsupportedError(f"no kernel of backend {wanted} takes this plan", operator=plan.op, reasons=dict(declined))
+
+
+def _candidates(op: str, wanted: str, declined: list[tuple[str, str]]) -> list[tuple[str, Kernel]]:
+    """Kernels in the order to ask, as (backend, kernel)."""
+    if wanted == "auto":
+        found: list[tuple[str, Kernel]] = []
+        for place in BACKENDS:
+            try:
+                found += [(place, kernel) for kernel in backend(place).kernels(op)]
+            except BackendUnavailable as error:
+                declined.append((place, error.problem))
+        return found
+    place, _, rung = wanted.partition(":")
+    kernels = backend(place).kernels(op)
+    if not rung:
+        if not kernels:
+            declined.append((place, f"has no {op}"))
+        return [(place, kernel) for kernel in kernels]
+    chosen = [kernel for kernel in kernels if kernel.name == rung]
+    if not chosen:
+        names = ", ".join(f"{place}:{kernel.name}" for kernel in kernels) or "none"
+        raise ArgumentError(f"backend {place} has no kernel of that name for {op}", given={"backend": wanted}, required=f"one of {names}")
+    return [(place, kernel) for kernel in chosen]
+
+
+def forward(
+    plan: Plan, *arrays: Array | None, out: Array | None = None, save: bool = False, backend: str | None = None
+) -> tuple[Array, Saved | None]:
+    """Compute a plan on arrays in the order of its roles. With `save`, also what backward needs.
+
+    Inputs are not modified and may have any strides; the result is fresh and C-contiguous unless `out` is given.
+    Raises ArrayError: dtype, rank, sizes or layout differ from the plan, or `out` does not fit or overlaps an input;
+    and what `choose` raises.
+    """
+    given = (*arrays, *[None] * (len(plan.roles) - len(arrays)))
+    try:
+        shape = _check(plan, given)
+        y = np.empty(shape, _dtype(plan.output_dtype, given[0])) if out is None else _check_out(plan, out, shape, given)
+        chosen = choose(plan, backend)
+        result, saved = chosen.kernel.forward(plan, *[_native(a) for a in given], out=y, save=save)
+    except AstrideError as error:
+        raise error.within(operator=plan.op, given=_named(plan, given))
+    return result, None if saved is None else replace(saved, kernel=chosen.name)
+
+
+def backward(
+    plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None = None, backend: str | None = None
+) -> Arrays:
+    """Gradients of `sum(dy * y)` in the order of the plan's roles; None for absent, unwanted and integer arrays.
+
+    Computed by the kernel that made `saved` unless a backend is named here.
+    Raises ArrayError: dy has another shape or dtype than y; and what `choose` raises.
+    """
+    present = [shape is not None and role not in plan.integer_roles for role, shape in zip(plan.roles, saved.shapes, strict=True)]
+    asked = present if want is None else [p and bool(w) for p, w in zip(present, (*want, *[False] * len(present)), strict=False)]
+    try:
+        shape = plan.output_shape(*saved.shapes)
+        if dy.shape != shape:
+            raise ArrayError("dy has another shape than y", required=f"dy.shape == {shape}: {dy.shape}")
+        if dy.dtype.name != plan.output_dtype:
+            raise ArrayError("dy has another dtype than y", required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}")
+        kernel = choose(plan, backend or saved.kernel).kernel
+        return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
+    except AstrideError as error:
+        raise error.within(operator=f"{plan.op} backward", given={"dy": dy})
+
+
+def _check(plan: Plan, arrays: Arrays) -> Shape:
+    """Every array present that must be, of the plan's dtype, and together of shapes that fit. The output's shape."""
+    if len(arrays) > len(plan.roles):
+        raise ArrayError(f"{plan.op} takes {len(plan.roles)} arrays", required=", ".join(plan.roles))
+    for role, array in zip(plan.roles, arrays, strict=True):
+        if array is None:
+            if role not in plan.optional:
+                raise ArrayError(f"{role} is missing", required=", ".join(plan.roles))
+            continue
+        if not isinstance(array, np.ndarray):
+            raise ArrayError(f"{role} is not a NumPy array", given={role: type(array).__name__}, hint=f"numpy.asarray({role})")
+        if role in plan.integer_roles:
+            if array.dtype.kind not in "iu":
+                raise ArrayError(f"{role} are not integers", required=f"an integer dtype: {array.dtype.name}", hint=f"{role}.astype('int64')")
+        elif array.dtype.name != plan.dtype:
+            raise ArrayError(
+                f"{role} has another dtype than the plan; nothing is promoted",
+                required=f"{role}.dtype == {plan.dtype}: {array.dtype.name}",
+                hint=f"{role}.astype({plan.dtype!r})",
+            )
+    return plan.output_shape(*[None if a is None else a.shape for a in arrays])
+
+
+def _check_out(plan: Plan, out: Any, shape: Shape, arrays: Arrays) -> Array:
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype.name != plan.output_dtype or not out.dtype.isnative:
+        raise ArrayError(
+            "out does not fit the result",
+            given={"out": out},
+            required=f"shape {shape}, dtype {plan.output_dtype}",
+            hint=f"numpy.empty({shape}, {plan.output_dtype!r})",
+        )
+    if not out.flags.writeable:
+        raise ArrayError("out is read-only", given={"out": out}, hint="out=out.copy()")
+    for role, array in zip(plan.roles, arrays, strict=True):
+        if array is not None and np.may_share_memory(out, array) and np.shares_memory(out, array):
+            raise ArrayError(f"out overlaps {role}", given={"out": out}, hint="an array of its own, or no out")
+    return out
+
+
+def _dtype(name: str, x: Array | None) -> np.dtype[Any]:
+    """The dtype of that name; x's own where it matches, so that extension types (bfloat16) need no registry."""
+    return x.dtype.newbyteorder("=") if x is not None and x.dtype.name == name else np.dtype(name)
+
+
+def _native(array: Array | None) -> Array | None:
+    return array if array is None or array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _named(plan: Plan, arrays: Arrays) -> dict[str, Any]:
+    return {role: a for role, a in zip(plan.roles, arrays, strict=False) if isinstance(a, np.ndarray)}

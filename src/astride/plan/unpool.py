@@ -1,0 +1,60 @@
+"""The plan of max unpooling: values scattered to the places their indices name, zeros elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import ArgumentError
+from .base import Plan, Shape, expect
+from .kinds import IndexBase, Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpoolPlan(Plan):
+    """x (N, C, *size) and indices of its shape give y (N, C, *out); layout as stated, indices per `index_base`.
+
+    Two values with one index: the last in row-major order is kept, and only it receives a gradient's place back
+    in the sense that both read the same dy. An index outside the plane (or tensor) is an error, never a write.
+    """
+
+    roles: ClassVar[tuple[str, ...]] = ("x", "indices")
+    integer_roles: ClassVar[frozenset[str]] = frozenset({"indices"})
+
+    size: tuple[int, ...]
+    out: tuple[int, ...]
+    layout: Layout = Layout.CHANNELS_FIRST
+    index_base: IndexBase = IndexBase.PLANE
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.size) <= 3 or len(self.size) != len(self.out):
+            raise ArgumentError(
+                "sizes and output sizes need one to three axes each",
+                given={"size": self.size, "out": self.out},
+                required=f"len(size) == len(out): {len(self.size)} == {len(self.out)}",
+            )
+        if min(self.out) < 1:
+            raise ArgumentError("the output is empty", given={"out": self.out}, required=f"out >= 1: {min(self.out)}")
+        if self.index_base is IndexBase.WINDOW:
+            raise ArgumentError("unpooling needs indices of a plane or tensor", given={"index_base": str(self.index_base)})
+
+    @property
+    def op(self) -> str:
+        return "max_unpool"
+
+    @property
+    def plane(self) -> int:
+        """Places in one output plane."""
+        return math.prod(self.out)
+
+    def output_shape(self, *shapes: Shape | None) -> Shape:
+        x, indices = (*shapes, None)[:2]
+        assert x is not None
+        rank = len(self.size)
+        expect(len(x) == rank + 2, "x has another rank than the plan", f"x.ndim == {rank + 2}: {len(x)}")
+        first = self.layout is Layout.CHANNELS_FIRST
+        sizes = x[2:] if first else x[1:-1]
+        expect(sizes == self.size, "x has other sizes than the plan was made for", f"sizes == {self.size}: {sizes}")
+        expect(indices == x, "indices need one place per value", f"indices.shape == {x}: {indices}")
+        return (x[0], x[1], *self.out) if first else (x[0], *self.out, x[-1])

@@ -1,0 +1,50 @@
+"""The table of frameworks. A rule is a pure function: a framework's arguments and shapes in, a plan out; it never sees data.
+
+Each framework's module has one function per operator it has, named like the operator:
+
+    max_pool(shape, dtype, *, kernel, stride, padding, ...) -> PoolPlan
+    conv(shape, w_shape, dtype, *, stride, padding, ...) -> ConvPlan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from ..errors import ArgumentError, UnsupportedError
+
+RULES: dict[str, str] = {
+    "explicit": "every choice named by the caller; the default",
+    "caffe": "BVLC Caffe (master 9b89154)",
+    "pytorch": "PyTorch 2.13",
+    "mps": "Apple's Metal Performance Shaders (SDK headers)",
+    "numpy_loops": "NumPy teaching code: loops, masks and argmax",
+}
+"""name -> what it stands for. The module has the same name."""
+
+
+def module(name: str) -> ModuleType:
+    """The module of one framework's rules. Raises ArgumentError with the known names."""
+    if name not in RULES:
+        raise ArgumentError("there are no rules of that name", given={"rules": name}, required=f"one of {', '.join(RULES)}", hint='rules="explicit"')
+    return import_module(f"{__name__}.{name}")
+
+
+def rule(name: str, op: str) -> Callable[..., Any]:
+    """One framework's rule for one operator. Raises ArgumentError: unknown name; UnsupportedError: it has no such operator."""
+    found = module(name)
+    function = getattr(found, op, None)
+    if op.startswith("_") or function is None or getattr(function, "__module__", "") != found.__name__:
+        have = [known for known in RULES if has(known, op)]
+        raise UnsupportedError(
+            f"{name} has no {op}", operator=op, rules=name, hint=f'rules="{have[0]}"' if have else None, required=f"one of {', '.join(have)}"
+        )
+    return function  # type: ignore[no-any-return]
+
+
+def has(name: str, op: str) -> bool:
+    """True where that framework's rules have the operator."""
+    found = module(name)
+    return getattr(getattr(found, op, None), "__module__", "") == found.__name__
