@@ -8,10 +8,13 @@ from ..errors import ArgumentError
 from .axis import Axis, ExplicitAxis, StridedAxis
 from .base import Plan, Shape
 from .conv import ConvPlan
+from .dense import ElementwisePlan, MatmulPlan, SoftmaxLossPlan, SoftmaxPlan
 from .pool import PoolPlan
 from .unpool import UnpoolPlan
 
-PLANS: dict[str, type[Plan]] = {cls.__name__: cls for cls in (PoolPlan, ConvPlan, UnpoolPlan)}
+PLANS: dict[str, type[Plan]] = {
+    cls.__name__: cls for cls in (PoolPlan, ConvPlan, UnpoolPlan, MatmulPlan, ElementwisePlan, SoftmaxPlan, SoftmaxLossPlan)
+}
 """Every kind of plan by its class name, as `Plan.to_dict` writes it."""
 
 
@@ -23,4 +26,19 @@ def plan_from_dict(data: dict[str, Any]) -> Plan:
     return PLANS[kind].from_dict(data)
 
 
-__all__ = ["PLANS", "Axis", "ConvPlan", "ExplicitAxis", "Plan", "PoolPlan", "Shape", "StridedAxis", "UnpoolPlan", "plan_from_dict"]
+__all__ = [
+    "PLANS",
+    "Axis",
+    "ConvPlan",
+    "ElementwisePlan",
+    "ExplicitAxis",
+    "MatmulPlan",
+    "Plan",
+    "PoolPlan",
+    "Shape",
+    "SoftmaxLossPlan",
+    "SoftmaxPlan",
+    "StridedAxis",
+    "UnpoolPlan",
+    "plan_from_dict",
+]

@@ -1,0 +1,170 @@
+"""Plans of the dense operators a network needs beside its windows: matrix products, element by element, softmax.
+
+They are dispatched as windows are, so that a whole network can live on one device.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from ..errors import ArgumentError
+from .base import Plan, Shape, expect
+
+DENSE_DTYPES = ("float32", "float64")
+"""What the dense operators compute in."""
+
+
+class Function(StrEnum):
+    """What an elementwise plan computes."""
+
+    RELU = "relu"  # max(x, 0) + slope * min(x, 0)
+    MULTIPLY = "multiply"  # scale * x * z: a dropout mask, a gate
+    ADD = "add"  # scale * x + z_scale * z
+
+
+class Normalization(StrEnum):
+    """What a summed loss is divided by; never by less than one."""
+
+    FULL = "full"  # every label
+    VALID = "valid"  # every label that is not ignored
+    BATCH_SIZE = "batch_size"  # images
+    NONE = "none"  # one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatmulPlan(Plan):
+    """x (*lead, inner) times w gives y (*lead, columns), plus b (columns,).
+
+    w is (inner, columns), or (columns, inner) where `transposed`, as Caffe and PyTorch store a layer's weights.
+    """
+
+    roles: ClassVar[tuple[str, ...]] = ("x", "w", "b")
+    optional: ClassVar[frozenset[str]] = frozenset({"b"})
+
+    inner: int
+    columns: int
+    transposed: bool = False
+
+    def __post_init__(self) -> None:
+        _known_dtype(self.dtype)
+        for name in ("inner", "columns"):
+            if getattr(self, name) < 0:
+                raise ArgumentError(f"{name} is negative", given={name: getattr(self, name)}, required=f"{name} >= 0")
+
+    @property
+    def op(self) -> str:
+        return "matmul"
+
+    @property
+    def weight_shape(self) -> Shape:
+        return (self.columns, self.inner) if self.transposed else (self.inner, self.columns)
+
+    def output_shape(self, *shapes: Shape | None) -> Shape:
+        x, w, b = (*shapes, None, None)[:3]
+        assert x is not None
+        expect(len(x) >= 1 and x[-1] == self.inner, "x does not fit the plan", f"x.shape[-1] == {self.inner}: {x}")
+        expect(w == self.weight_shape, "w does not fit the plan", f"w.shape == {self.weight_shape}: {w}")
+        expect(b is None or b == (self.columns,), "b does not fit the plan", f"b.shape == {(self.columns,)}: {b}")
+        return (*x[:-1], self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementwisePlan(Plan):
+    """x, and z of its shape where the function has two arguments, give y of that shape."""
+
+    roles: ClassVar[tuple[str, ...]] = ("x", "z")
+    optional: ClassVar[frozenset[str]] = frozenset({"z"})
+
+    function: Function
+    slope: float = 0.0
+    scale: float = 1.0
+    z_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _known_dtype(self.dtype)
+
+    @property
+    def op(self) -> str:
+        return "elementwise"
+
+    @property
+    def binary(self) -> bool:
+        return self.function is not Function.RELU
+
+    def output_shape(self, *shapes: Shape | None) -> Shape:
+        x, z = (*shapes, None)[:2]
+        assert x is not None
+        if self.binary:
+            expect(z == x, f"{self.function} takes two arrays of one shape", f"z.shape == {x}: {z}")
+        else:
+            expect(z is None, f"{self.function} takes one array", "no z")
+        return x
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftmaxPlan(Plan):
+    """exp(x - max) / sum exp(x - max) along one axis."""
+
+    axis: int = 1
+
+    def __post_init__(self) -> None:
+        _known_dtype(self.dtype)
+        _known_axis(self.axis)
+
+    @property
+    def op(self) -> str:
+        return "softmax"
+
+    def output_shape(self, *shapes: Shape | None) -> Shape:
+        x = shapes[0]
+        assert x is not None
+        expect(self.axis < len(x), "x has no such axis", f"axis < x.ndim: {self.axis} < {len(x)}")
+        return x
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftmaxLossPlan(Plan):
+    """-log softmax(x)[label], summed over every place that is not ignored, over the normalization: one number.
+
+    labels hold one integer per place, in any shape of `outer * inner` elements, where outer are x's axes before
+    `axis` and inner those behind it. A probability below the smallest normal float32 counts as that.
+    """
+
+    roles: ClassVar[tuple[str, ...]] = ("x", "labels")
+    integer_roles: ClassVar[frozenset[str]] = frozenset({"labels"})
+
+    axis: int = 1
+    ignore_label: int | None = None
+    normalization: Normalization = Normalization.VALID
+
+    def __post_init__(self) -> None:
+        _known_dtype(self.dtype)
+        _known_axis(self.axis)
+
+    @property
+    def op(self) -> str:
+        return "softmax_loss"
+
+    def output_shape(self, *shapes: Shape | None) -> Shape:
+        x, labels = (*shapes, None)[:2]
+        assert x is not None
+        expect(self.axis < len(x), "x has no such axis", f"axis < x.ndim: {self.axis} < {len(x)}")
+        places = math.prod(x[: self.axis]) * math.prod(x[self.axis + 1 :])
+        given = None if labels is None else math.prod(labels)
+        expect(given == places, "labels need one element per place", f"labels.size == {places}: {labels}")
+        return ()
+
+
+def _known_dtype(dtype: str) -> None:
+    if dtype not in DENSE_DTYPES:
+        raise ArgumentError(
+            "dense operators compute in float32 or float64", given={"dtype": dtype}, hint='x.astype("float32")'
+        )
+
+
+def _known_axis(axis: int) -> None:
+    if axis < 0:
+        raise ArgumentError("a plan's axis counts from the front", given={"axis": axis}, required=f"axis >= 0: {axis}")
