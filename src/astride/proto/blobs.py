@@ -1,0 +1,102 @@
+"""Blobs as arrays: what a BlobProto's bytes hold, checked against its shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from astride.errors import ArgumentError
+from astride.proto.limits import MAX_AXES
+from astride.proto.schema import Message, Schema
+
+LEGACY_DIMENSIONS = ("num", "channels", "height", "width")
+
+# BlobProto's four arrays: field number -> (name, dtype).
+PAYLOADS: dict[int, tuple[str, np.dtype[Any]]] = {
+    5: ("data", np.dtype("<f4")),
+    6: ("diff", np.dtype("<f4")),
+    8: ("double_data", np.dtype("<f8")),
+    9: ("double_diff", np.dtype("<f8")),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlobArray:
+    """One blob. `data` and `diff` are read-only views into the file, float32 or float64, and may be unaligned."""
+
+    shape: tuple[int, ...]
+    data: NDArray[Any]
+    diff: NDArray[Any] | None = None
+
+    @staticmethod
+    def of(array: NDArray[Any], diff: NDArray[Any] | None = None) -> BlobArray:
+        """A blob to be written."""
+        for name, value in (("array", array), ("diff", diff)):
+            if value is not None and value.dtype not in (np.float32, np.float64):
+                raise ArgumentError("a blob holds float32 or float64", given={name: value}, hint=f"{name}.astype(numpy.float32)")
+        if diff is not None and (diff.shape != array.shape or diff.dtype != array.dtype):
+            raise ArgumentError("a blob's diff has the shape and type of its data", given={"array": array, "diff": diff})
+        return BlobArray(tuple(array.shape), array, diff)
+
+
+class BlobFault(Exception):
+    """A blob whose parts disagree. Caught by the reader, which knows the layer."""
+
+    def __init__(self, problem: str, hint: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+Pieces = dict[int, list[NDArray[Any]]]
+"""The arrays of one blob by field number, each in the pieces in which the file has it."""
+
+
+def blob_array(rest: bytes, pieces: Pieces, schema: Schema) -> BlobArray:
+    """Put together what the reader cut out of one BlobProto. `rest` is the message without its arrays."""
+    message = schema.message("BlobProto").FromString(rest)
+    arrays = {PAYLOADS[number][0]: _joined(number, parts) for number, parts in pieces.items()}
+    double = arrays.get("double_data")
+    data = double if double is not None and double.size else arrays.get("data", np.empty(0, "<f4"))
+    wide = arrays.get("double_diff")
+    diff = wide if wide is not None and wide.size else arrays.get("diff")
+    shape = blob_shape(message, data.size)
+    count = math.prod(shape)
+    for name, array in (("data", data), ("diff", diff)):
+        if array is not None and array.size != count and not (name == "diff" and array.size == 0):
+            raise BlobFault(f"the shape {shape} has {count} elements, its {name} {array.size}", _hint(rest, array.size))
+    return BlobArray(shape, data.reshape(shape), None if diff is None or diff.size != count else diff.reshape(shape))
+
+
+def blob_shape(message: Message, size: int) -> tuple[int, ...]:
+    """The shape a BlobProto declares. As in Caffe the four old dimensions count, if any is set, before `shape`."""
+    if any(message.HasField(name) for name in LEGACY_DIMENSIONS):
+        shape = tuple(int(getattr(message, name)) for name in LEGACY_DIMENSIONS)
+    elif message.HasField("shape"):
+        if len(message.shape.dim) > MAX_AXES:
+            raise BlobFault(f"a shape of {len(message.shape.dim)} axes; Caffe allows {MAX_AXES}")
+        shape = tuple(message.shape.dim)
+    elif size <= 1:
+        shape = () if size else (0,)
+    else:
+        raise BlobFault(f"{size} numbers without a shape")
+    if any(dimension < 0 for dimension in shape):
+        raise BlobFault(f"the shape {shape} has a negative dimension")
+    return shape
+
+
+def _joined(number: int, parts: list[NDArray[Any]]) -> NDArray[Any]:
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, PAYLOADS[number][1])
+    joined.flags.writeable = False
+    return joined
+
+
+def _hint(rest: bytes, size: int) -> str | None:
+    # NVIDIA's fork keeps half-precision numbers as raw bytes in fields BVLC does not have (12 and 13).
+    if size == 0 and (b"\x62" in rest or b"\x6a" in rest):
+        return "the numbers may be in the raw_data of NVIDIA's fork: save the file there with float32 storage"
+    return None

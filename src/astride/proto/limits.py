@@ -1,0 +1,21 @@
+"""How much a Caffe file may ask for. Real files stay far below; a hostile one is refused before it costs memory."""
+
+from __future__ import annotations
+
+MAX_FILE_BYTES = 2**31 - 1
+"""Protobuf counts bytes in a signed 32-bit integer, and so did every Caffe."""
+
+MAX_TEXT_BYTES = 64 * 2**20
+"""Of a prototxt, and of what a binary file holds besides the blobs' numbers."""
+
+MAX_DEPTH = 64
+"""Of messages inside messages. Caffe's own schema needs five."""
+
+MAX_LAYERS = 32_768
+"""A LayerParameter takes about 0.6 kB in memory even when it takes three bytes in the file."""
+
+MAX_MESSAGES = 500_000
+"""Messages of any kind in one file."""
+
+MAX_AXES = 32
+"""Caffe's own limit for a blob."""
