@@ -1,0 +1,170 @@
+"""What the manual takes from the code itself: who computes what, what each framework's rules are, the command line's help.
+
+Written to docs/_generated before the pages are read; `python docs/generate.py` does it alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import MISSING, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from astride import backends, ops, plan, rules
+from astride.errors import AstrideError
+
+SHAPE, SIZE, CHANNELS = (2, 4, 8, 8), 8, 4
+DENSE = "any"
+
+
+def write(folder: Path) -> None:
+    """Write every generated file anew."""
+    (folder / "ops").mkdir(parents=True, exist_ok=True)
+    (folder / "rules").mkdir(exist_ok=True)
+    (folder / "support.md").write_text(support_table(list(ops.OPERATORS)), encoding="utf-8")
+    (folder / "cli.md").write_text(command_line(), encoding="utf-8")
+    for op in ops.OPERATORS:
+        (folder / "ops" / f"{op}.md").write_text(signature(op) + "\n" + support_table([op]), encoding="utf-8")
+    for name in rules.RULES:
+        (folder / "rules" / f"{name}.md").write_text(framework(name), encoding="utf-8")
+    (folder / "rules" / "sizes.md").write_text(sizes(), encoding="utf-8")
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+# Operators × rules × backends × direction
+
+
+def samples(op: str, name: str) -> list[plan.Plan]:
+    """Plans that a framework's rule makes for a window of 3 and stride 2 (2 where 3 does not fit its tables)."""
+    rule = rules.rule(name, op)
+    if op in ("conv", "conv_transpose"):
+        return [rule(SHAPE, (CHANNELS, CHANNELS, 3, 3), "float32", stride=2)]
+    if op == "stochastic_pool":
+        return [rule(SHAPE, "float32", kernel=3, stride=2, training=training) for training in (True, False)]
+    if op == "lp_pool":
+        return [rule(SHAPE, "float32", kernel=3, stride=2)]
+    return [rule(SHAPE, "float32", kernel=3, stride=2)]
+
+
+def support_table(operators: list[str]) -> str:
+    """Rows: an operator under one framework's rules. Cells: the kernels of a backend that take its plan."""
+    rows = []
+    for op in operators:
+        for name in rules.RULES:
+            if rules.has(name, op):
+                rows.append([f"[{op}](/ops/{op}.md)", f"[{name}](/rules/{name}.md)", *(takers(op, samples(op, name), b) for b in backends.BACKENDS)])
+        if not any(rules.has(name, op) for name in rules.RULES):
+            rows.append([f"[{op}](/ops/{op}.md)", DENSE, *(takers(op, [], b) for b in backends.BACKENDS)])
+    return table(["operator", "rules", *(f"{b}, forward and backward" for b in backends.BACKENDS)], rows)
+
+
+def takers(op: str, plans: list[plan.Plan], backend: str) -> str:
+    """The kernels that take one of these plans (all kernels where there is no rule to make a plan), best first."""
+    try:
+        kernels = backends.backend(backend).kernels(op)
+    except AstrideError:
+        return "not installed"
+    names = [k.name for k in kernels if not plans or any(k.declines(p) is None for p in plans)]
+    return ", ".join(f"`{name}`" for name in names) or "—"
+
+
+def signature(op: str) -> str:
+    """The operator's public functions as they are called."""
+    module = importlib.import_module(f"astride.ops.{op}")
+    functions = [
+        value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_") and name in importlib.import_module("astride").__all__
+    ]
+    lines = [f"astride.{f.__name__}{_spelled(inspect.signature(f))}" for f in functions]
+    return "```text\n" + "\n".join(lines) + "\n```\n"
+
+
+def _spelled(found: inspect.Signature) -> str:
+    """A signature without its annotations, wrapped where it is long."""
+    bare = found.replace(
+        parameters=[p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()], return_annotation=inspect.Signature.empty
+    )
+    text = str(bare)
+    return text if len(text) < 100 else text.replace(", *, ", ",\n    *, ")
+
+
+# Frameworks
+
+
+def framework(name: str) -> str:
+    """A table of one framework's rules: its arguments, and what its plan says where that is not a plan's default."""
+    rows = []
+    for op in ops.OPERATORS:
+        if rules.has(name, op):
+            rows.append([f"[{op}](/ops/{op}.md)", arguments(rules.rule(name, op)), "<br>".join(unusual(samples(op, name)[0])) or "the defaults"])
+    return table(["operator", "arguments and their defaults", "what the plan says"], rows)
+
+
+def arguments(rule: Any) -> str:
+    """The rule's keyword arguments."""
+    named = [p for p in inspect.signature(rule).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return " ".join(f"`{p.name}`" if p.default is p.empty else f"`{p.name}={_short(p.default)}`" for p in named)
+
+
+def _short(value: Any) -> str:
+    return str(value) if isinstance(value, StrEnum) else repr(value)
+
+
+def unusual(made: plan.Plan) -> list[str]:
+    """The plan's enumerations that differ from the class's defaults, and those that decide the operator's result."""
+    found = []
+    for field in fields(made):
+        value = getattr(made, field.name)
+        if field.name in ("axes", "dtype", "layout") or field.default is MISSING and not isinstance(value, StrEnum):
+            continue
+        if value != field.default:
+            found.append(f"{field.name}: {_short(value)}")
+    return found
+
+
+def sizes() -> str:
+    """Output sizes of one window under every framework's defaults."""
+    windowed = ["max_pool", "avg_pool", "conv", "conv_transpose"]
+    rows = []
+    for name in rules.RULES:
+        row = [f"[{name}](/rules/{name}.md)"]
+        for op in windowed:
+            row.append(str(samples(op, name)[0].output_shape(*_shapes(op))[-1]) if rules.has(name, op) else "—")
+        rows.append(row)
+    return table(["rules", *windowed], rows)
+
+
+def _shapes(op: str) -> tuple[tuple[int, ...], ...]:
+    return (SHAPE, (CHANNELS, CHANNELS, 3, 3)) if op.startswith("conv") else (SHAPE,)
+
+
+# The command line
+
+
+def command_line() -> str:
+    """`--help` of astride and of each of its commands."""
+    from typer.testing import CliRunner
+
+    from astride import cli
+
+    runner = CliRunner()
+    pages = []
+    for words in [[], *([name] for name in cli.COMMANDS)]:
+        done = runner.invoke(cli.app, [*words, "--help"], env={"COLUMNS": "110", "TERM": "dumb", "NO_COLOR": "1"}, prog_name="astride")
+        if done.exit_code:
+            raise RuntimeError(f"astride {' '.join(words)} --help failed: {done.output}")
+        title = f"## {words[0]}\n\n" if words else ""
+        pages.append(f"{title}```text\n{done.output.strip()}\n```\n")
+    return "\n".join(pages)
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parent / "_generated")
