@@ -5,6 +5,7 @@
     ├── ArrayError (TypeError)                an array has the wrong dtype, rank, layout or memory; raised by dispatch
     ├── UnsupportedError (NotImplementedError) nothing here computes this; carries a reason per backend
     ├── BackendUnavailable (ImportError)      a backend or extra is not installed; carries the install hint
+    ├── NotFiniteError (ArithmeticError)      training met NaN or infinity; raised by train, names the first place that holds it
     └── CaffeError
         ├── PrototxtError                     text that does not parse; has line and column
         ├── ModelFileError                    a file that is not what its name says, or does not fit
@@ -100,6 +101,10 @@ class UnsupportedError(AstrideError, NotImplementedError):
 
 class BackendUnavailable(AstrideError, ImportError):
     """A backend or an optional package is missing. `hint` is the command that installs it."""
+
+
+class NotFiniteError(AstrideError, ArithmeticError):
+    """Training met NaN or infinity. The message names the first place that holds one."""
 
 
 class CaffeError(AstrideError):
