@@ -59,7 +59,13 @@ def support_table(operators: list[str]) -> str:
     for op in operators:
         for name in rules.RULES:
             if rules.has(name, op):
-                rows.append([f"[{op}](/ops/{op}.md)", f"[{name}](/rules/{name}.md)", *(takers(op, samples(op, name), b) for b in backends.BACKENDS)])
+                rows.append(
+                    [
+                        f"[{op}](/ops/{op}.md)",
+                        f"[{name}](/rules/{name}.md)",
+                        *(takers(op, samples(op, name), b) for b in backends.BACKENDS),
+                    ]
+                )
         if not any(rules.has(name, op) for name in rules.RULES):
             rows.append([f"[{op}](/ops/{op}.md)", DENSE, *(takers(op, [], b) for b in backends.BACKENDS)])
     return table(["operator", "rules", *(f"{b}, forward and backward" for b in backends.BACKENDS)], rows)
@@ -78,10 +84,14 @@ def takers(op: str, plans: list[plan.Plan], backend: str) -> str:
 def signature(op: str) -> str:
     """The operator's public functions as they are called."""
     module = importlib.import_module(f"astride.ops.{op}")
+    public = importlib.import_module("astride").__all__
     functions = [
         value
         for name, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_") and name in importlib.import_module("astride").__all__
+        if inspect.isfunction(value)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+        and name in importlib.import_module("astride").__all__
     ]
     lines = [f"astride.{f.__name__}{_spelled(inspect.signature(f))}" for f in functions]
     return "```text\n" + "\n".join(lines) + "\n```\n"
@@ -90,7 +100,8 @@ def signature(op: str) -> str:
 def _spelled(found: inspect.Signature) -> str:
     """A signature without its annotations, wrapped where it is long."""
     bare = found.replace(
-        parameters=[p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()], return_annotation=inspect.Signature.empty
+        parameters=[p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()],
+        return_annotation=inspect.Signature.empty,
     )
     text = str(bare)
     return text if len(text) < 100 else text.replace(", *, ", ",\n    *, ")
@@ -104,7 +115,13 @@ def framework(name: str) -> str:
     rows = []
     for op in ops.OPERATORS:
         if rules.has(name, op):
-            rows.append([f"[{op}](/ops/{op}.md)", arguments(rules.rule(name, op)), "<br>".join(unusual(samples(op, name)[0])) or "the defaults"])
+            rows.append(
+                [
+                    f"[{op}](/ops/{op}.md)",
+                    arguments(rules.rule(name, op)),
+                    "<br>".join(unusual(samples(op, name)[0])) or "the defaults",
+                ]
+            )
     return table(["operator", "arguments and their defaults", "what the plan says"], rows)
 
 
@@ -123,7 +140,7 @@ def unusual(made: plan.Plan) -> list[str]:
     found = []
     for field in fields(made):
         value = getattr(made, field.name)
-        if field.name in ("axes", "dtype", "layout") or field.default is MISSING and not isinstance(value, StrEnum):
+        if field.name in ("axes", "dtype", "layout") or (field.default is MISSING and not isinstance(value, StrEnum)):
             continue
         if value != field.default:
             found.append(f"{field.name}: {_short(value)}")
@@ -158,7 +175,9 @@ def command_line() -> str:
     runner = CliRunner()
     pages = []
     for words in [[], *([name] for name in cli.COMMANDS)]:
-        done = runner.invoke(cli.app, [*words, "--help"], env={"COLUMNS": "110", "TERM": "dumb", "NO_COLOR": "1"}, prog_name="astride")
+        done = runner.invoke(
+            cli.app, [*words, "--help"], env={"COLUMNS": "110", "TERM": "dumb", "NO_COLOR": "1"}, prog_name="astride"
+        )
         if done.exit_code:
             raise RuntimeError(f"astride {' '.join(words)} --help failed: {done.output}")
         title = f"## {words[0]}\n\n" if words else ""

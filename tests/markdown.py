@@ -58,7 +58,13 @@ def run_python(page: Path, found: list[Block]) -> int:
 
 def commands(found: list[Block]) -> list[list[str]]:
     """The `astride` command lines of the console blocks; a backslash at the end of a line continues it."""
-    lines = [line[2:] for b in found if b.language == "console" for line in b.text.replace("\\\n", " ").splitlines() if line.startswith("$ ")]
+    lines = [
+        line[2:]
+        for b in found
+        if b.language == "console"
+        for line in b.text.replace("\\\n", " ").splitlines()
+        if line.startswith("$ ")
+    ]
     return [words for words in map(shlex.split, lines) if words[0] == "astride"]
 
 

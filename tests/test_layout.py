@@ -173,6 +173,8 @@ def test_no_file_names_a_local_path() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(("line", "found"), [("see /home/me/net", True), ("open('/tmp/x')", True), ("src/work/a", False), ("~/tmp/a", False)])
+@pytest.mark.parametrize(
+    ("line", "found"), [("see /home/me/net", True), ("open('/tmp/x')", True), ("src/work/a", False), ("~/tmp/a", False)]
+)
 def test_a_local_path_is_found(line: str, found: bool) -> None:
     assert bool(local_paths(line)) is found
