@@ -36,7 +36,7 @@ class BlobArray:
     def of(array: NDArray[Any], diff: NDArray[Any] | None = None) -> BlobArray:
         """A blob to be written."""
         for name, value in (("array", array), ("diff", diff)):
-            if value is not None and value.dtype not in (np.float32, np.float64):
+            if value is not None and (value.dtype.kind != "f" or value.dtype.itemsize not in (4, 8)):
                 raise ArgumentError("a blob holds float32 or float64", given={name: value}, hint=f"{name}.astype(numpy.float32)")
         if diff is not None and (diff.shape != array.shape or diff.dtype != array.dtype):
             raise ArgumentError("a blob's diff has the shape and type of its data", given={"array": array, "diff": diff})
@@ -58,7 +58,12 @@ Pieces = dict[int, list[NDArray[Any]]]
 
 def blob_array(rest: bytes, pieces: Pieces, schema: Schema) -> BlobArray:
     """Put together what the reader cut out of one BlobProto. `rest` is the message without its arrays."""
-    message = schema.message("BlobProto").FromString(rest)
+    from google.protobuf.message import DecodeError
+
+    try:
+        message = schema.message("BlobProto").FromString(rest)
+    except DecodeError as error:
+        raise BlobFault("protobuf cannot read the shape of this blob", "download or copy the file again") from error
     arrays = {PAYLOADS[number][0]: _joined(number, parts) for number, parts in pieces.items()}
     double = arrays.get("double_data")
     data = double if double is not None and double.size else arrays.get("data", np.empty(0, "<f4"))

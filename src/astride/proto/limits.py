@@ -14,8 +14,11 @@ MAX_DEPTH = 64
 MAX_LAYERS = 32_768
 """A LayerParameter takes about 0.6 kB in memory even when it takes three bytes in the file."""
 
-MAX_MESSAGES = 500_000
-"""Messages of any kind in one file."""
+MAX_MESSAGES = 200_000
+"""Messages of any kind in one file. A network of a thousand layers has about ten thousand."""
+
+MAX_FAULTS = 1_000
+"""Wrong or unknown fields of one text, after which the rest is not worth reading."""
 
 MAX_AXES = 32
 """Caffe's own limit for a blob."""

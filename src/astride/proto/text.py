@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from astride.errors import ArgumentError, PrototxtError
 from astride.proto import text_values
-from astride.proto.limits import MAX_DEPTH, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
+from astride.proto.limits import MAX_DEPTH, MAX_FAULTS, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
 from astride.proto.schema import Field, Message, MessageType, Schema, nearest
 from astride.proto.sniff import Source, open_model
 from astride.proto.text_format import format as format
@@ -145,6 +145,7 @@ class _Parser:
         self.faults: list[_Fault] = []
         self.tokens = Tokens(text)
         self.messages = 0
+        self.similar: dict[tuple[str, str], str | None] = {}
 
     def run(self, message_name: str) -> Parsed:
         parsed = self.parsed = Parsed(self.schema.message(message_name)(), self.text)
@@ -224,7 +225,7 @@ class _Parser:
         try:
             value = self.value(entry, field)
         except text_values.BadValue as bad:
-            self.faults.append(_Fault(start, bad.problem, bad.hint))
+            self.fault(start, bad.problem, bad.hint)
             return
         if field.repeated:
             getattr(message, field.name).append(value)
@@ -261,7 +262,7 @@ class _Parser:
         if index == 1 and not field.repeated:
             first = self.text.position(self.parsed._fields[(id(message), field.name, 0)])
             problem = f"{field.name} is set a second time; it is not a repeated field (first on line {first.line})"
-            self.faults.append(_Fault(at.start, problem, "keep one of them"))
+            self.fault(at.start, problem, "keep one of them")
         return index
 
     def list_items(self) -> list[None] | _Items:
@@ -269,11 +270,15 @@ class _Parser:
         return [] if self.tokens.take("]") else _Items(self)
 
     def unknown_field(self, name: Token, entry: MessageType, depth: int) -> None:
-        near = nearest(name.text, entry.fields)
-        if len(self.parsed.unknown) < MAX_MESSAGES:
-            self.parsed.unknown.append(Unknown(*self.text.position(name.start), entry.name, name.text, near))
+        known = (entry.name, name.text)
+        if known not in self.similar:
+            self.similar[known] = nearest(name.text, entry.fields)
+        near = self.similar[known]
+        if len(self.parsed.unknown) > MAX_MESSAGES:
+            raise self.text.error(name.start, f"more than {MAX_MESSAGES} unknown fields: this is no Caffe network")
+        self.parsed.unknown.append(Unknown(*self.text.position(name.start), entry.name, name.text, near))
         if not self.allow_unknown:
-            self.faults.append(_Fault(name.start, f"{entry.name} has no field {name.text}", near))
+            self.fault(name.start, f"{entry.name} has no field {name.text}", near)
         colon = self.tokens.take(":")
         self.skip_value(colon, depth)
 
@@ -311,7 +316,12 @@ class _Parser:
             owner, _, name = path.rpartition(".")
             place = parsed.where(owner) if owner else Position(1, 1)
             offset = self.text.offset(place)
-            self.faults.append(_Fault(offset, f"{owner or 'the message'} lacks its required field {name}", f"{name}: value"))
+            self.fault(offset, f"{owner or 'the message'} lacks its required field {name}", f"{name}: value")
+
+    def fault(self, offset: int, problem: str, hint: str | None) -> None:
+        self.faults.append(_Fault(offset, problem, hint))
+        if len(self.faults) >= MAX_FAULTS:
+            raise self.combined()
 
     def unexpected(self, wanted: str, *, hint: str | None = None) -> PrototxtError:
         token = self.tokens.token

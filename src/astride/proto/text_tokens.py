@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
+from array import array
 from typing import NamedTuple
 
 from astride.errors import PrototxtError
@@ -44,8 +45,10 @@ class Text:
         self.source = source
 
     @functools.cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.content))]
+    def _line_starts(self) -> array[int]:
+        starts = array("q", [0])
+        starts.extend(match.end() for match in re.finditer("\n", self.content))
+        return starts
 
     def position(self, offset: int) -> Position:
         line = bisect.bisect_right(self._line_starts, offset)
@@ -115,7 +118,7 @@ class Tokens:
             )
         if char.isdigit() or (char == "." and rest[1:2].isdigit()):
             word = re.match(r"[A-Za-z0-9_.]+", rest)
-            return self.text.error(at, f"{word.group() if word else char!r} is no number")
+            return self.text.error(at, f"{word.group() if word else char} is no number")
         if rest.startswith(("//", "/*")):
             return self.text.error(at, "comments start with #", hint="write # instead of " + rest[:2])
         if char in "=+(":

@@ -83,7 +83,8 @@ def write_caffemodel(path: str | os.PathLike[str], message: Message, blobs: Blob
     """Write a network; `blobs` take the place of what the layers of `message` hold, `None` keeps that."""
     schema = Schema.of(message)
     if blobs is None:
-        _write(path, [message.SerializeToString()], message.ByteSize())
+        _check_size(path, message.ByteSize())
+        atomic_write(path, [message.SerializeToString()])
         return
     skeleton = type(message)()
     skeleton.CopyFrom(message)
@@ -151,19 +152,21 @@ def _as_blob(blob: BlobArray | NDArray[Any]) -> BlobArray:
 
 
 def _weave(path: str | os.PathLike[str], skeleton: Message, arrays: list[BlobArray], schema: Schema) -> None:
+    numbers = sum(array.nbytes for blob in arrays for array in (blob.data, blob.diff) if array is not None)
+    _check_size(path, numbers + skeleton.ByteSize())
     blobs: Iterator[BlobArray] = iter(arrays)
     chunks, size = wire_weave.weave(skeleton.SerializeToString(), skeleton.DESCRIPTOR.name, blobs, schema)
-    _write(path, chunks, size)
+    _check_size(path, size)
+    atomic_write(path, chunks)
 
 
-def _write(path: str | os.PathLike[str], chunks: Sequence[Bytes], size: int) -> None:
+def _check_size(path: str | os.PathLike[str], size: int) -> None:
     if size > MAX_FILE_BYTES:
         raise ModelFileError(
             f"cannot write {os.fspath(path)}: protobuf files end at {MAX_FILE_BYTES} bytes",
             given={"size": size},
             hint="leave out the diffs, store float32 instead of float64, or keep the weights in HDF5",
         )
-    atomic_write(path, chunks)
 
 
 def _message(view: bytes | memoryview, message_name: str, schema: Schema, source: str) -> Message:

@@ -7,6 +7,7 @@ encoding, nesting, and that nothing asks for more than a real file does.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from astride.errors import ModelFileError
 from astride.proto.blobs import PAYLOADS, BlobArray, BlobFault, Pieces, blob_array
 from astride.proto.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
 from astride.proto.schema import Field, Schema
-from astride.proto.wire_fields import FIXED32, FIXED64, LENGTH, WireFault, WireField, encode_varint, fields
+from astride.proto.wire_fields import FIXED32, FIXED64, LENGTH, WireFault, WireField, encode_varint, fields, varint
 
 _MAX_PIECES = 10_000
 
@@ -108,7 +109,7 @@ class _Cutter:
                     inner = self.inner(schema_field, item)
                     rest += encode_varint(item.number << 3 | LENGTH) + encode_varint(len(inner)) + inner
                     copied = item.stop
-                else:
+                elif item.body < item.stop:
                     self.walk(schema_field.type, item.body, item.stop, cut_blobs=False)
                 self.way.pop()
             elif schema_field.type == "string":
@@ -197,7 +198,8 @@ class _Cutter:
             return None
         number = self.schema.type(place.message).fields["name"].number
         try:
-            for item in fields(self.view, place.start, min(place.end, len(self.view))):
+            # The name comes first or soon, or the layer has none worth a search.
+            for item in islice(fields(self.view, place.start, min(place.end, len(self.view))), 1000):
                 if item.number == number and item.wire == LENGTH:
                     return str(self.view[item.body : item.stop], "utf-8", "replace")
         except WireFault:
@@ -208,7 +210,7 @@ class _Cutter:
     def error(self, fault: WireFault) -> ModelFileError:
         size = len(self.view)
         if fault.missing and len(self.way) == 1:
-            self.enter_cut_off(fault)
+            self.enter_cut_off()
             missing = f"at least {fault.missing} bytes are missing at its end"
             return ModelFileError(
                 f"{self.source}: the file is cut off at byte {size}, in {self.where()}: {missing}",
@@ -221,23 +223,26 @@ class _Cutter:
             hint="download or copy the file again; if it is another kind of file, name what wrote it",
         )
 
-    def enter_cut_off(self, fault: WireFault) -> None:
-        """Name the element that the end of the file cuts, as far as its tag can still be read."""
-        start = self.way[0].start
+    def enter_cut_off(self) -> None:
+        """Step into the element that the end of the file cuts, if its tag and length can still be read."""
+        root = self.way[0]
         count: dict[int, int] = {}
-        for item in fields(self.view, start, fault.at):
-            count[item.number] = count.get(item.number, 0) + 1
+        at = root.start
         try:
-            tag = self.view[fault.at : fault.at + 2]
-            number = (tag[0] & 0x7F | (tag[1] & 0x7F) << 7 if len(tag) > 1 and tag[0] > 0x7F else tag[0]) >> 3
-            known = self.schema.by_number[self.way[0].message].get(number)
-        except IndexError:
-            known = None
-        if known is not None and known.kind == "message":
-            body = min(fault.at + len(encode_varint(known.number << 3)) + 1, len(self.view))
-            while body < len(self.view) and self.view[body - 1] > 0x7F:
-                body += 1
-            self.way.append(_Place(known.type, known.name, count.get(number, 0), body, len(self.view)))
+            for item in fields(self.view, root.start, root.end):
+                count[item.number] = count.get(item.number, 0) + 1
+                at = item.stop
+        except WireFault:
+            # Expected: this is the place. What follows reads as far as the bytes go.
+            pass
+        try:
+            tag, body = varint(self.view, at, root.end)
+            _, body = varint(self.view, body, root.end)
+        except WireFault:
+            return
+        known = self.schema.by_number[root.message].get(tag >> 3)
+        if known is not None and known.kind == "message" and tag & 7 == LENGTH:
+            self.way.append(_Place(known.type, known.name, count.get(tag >> 3, 0), body, root.end))
 
 
 _SMALLER = "Caffe itself reads no more: leave out the diffs, store float32, or keep the weights in HDF5"

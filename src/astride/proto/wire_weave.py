@@ -41,7 +41,7 @@ def weave(skeleton: bytes, message_name: str, blobs: Iterator[BlobArray], schema
 def _blob(skeleton: bytes, blob: BlobArray) -> tuple[Chunks, int]:
     view = memoryview(skeleton)
     before = next((item.at for item in fields(view, 0, len(view)) if item.number > 6), len(view))
-    double = blob.data.dtype == np.float64
+    double = blob.data.dtype.itemsize == 8
     arrays: Chunks = []
     for number, array in ((8, blob.data), (9, blob.diff)) if double else ((5, blob.data), (6, blob.diff)):
         if array is not None and array.size:
