@@ -5,32 +5,40 @@ Matplotlib is imported when the picture is drawn, and draws into memory: nothing
 
 from __future__ import annotations
 
-import os
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import BackendUnavailable
+from ..proto import atomic_write
 from .routing_panel import draw_routing
 from .sheet import ASPECT, DARK, GREY, HEIGHT, RING, SMALL, TEXT, WIDTH, section
-from .story import Course, Floats, Guesses, Routing, Story, Way
+from .story import Course, Floats, Guesses, Routing, Story, Way, lively
 
 BLUE, ORANGE, GREEN, RED = "#2268b5", "#d9660d", "#1f883d", "#cf222e"
 GAP = 0.006
 
 
-def draw(story: Story, path: Path) -> None:
-    """Write the picture as a PNG. Raises BackendUnavailable with the install command where Matplotlib is missing."""
+def check_installed() -> None:
+    """Raise BackendUnavailable with the install command where Matplotlib is missing: better before the training than after."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise BackendUnavailable(
             "the picture of the demonstration is drawn by Matplotlib, which is not installed",
             given={"package": "matplotlib"},
             hint="pip install 'astride[demo]'",
         ) from error
+
+
+def draw(story: Story, path: Path) -> None:
+    """Write the picture as a PNG."""
+    check_installed()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(WIDTH, HEIGHT), dpi=100, facecolor="white")
     canvas = FigureCanvasAgg(figure)
     _heading(figure, story.course)
@@ -43,13 +51,10 @@ def draw(story: Story, path: Path) -> None:
 
 
 def _save(canvas: Any, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.part")
-    with open(temporary, "wb") as file:
-        # No date and no version inside: the same seed gives the same file.
-        canvas.print_figure(file, format="png", facecolor="white", metadata={"Software": None})
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    encoded = io.BytesIO()
+    # No date and no version inside: the same seed gives the same file.
+    canvas.print_figure(encoded, format="png", facecolor="white", metadata={"Software": None})
+    atomic_write(path, [encoded.getbuffer()])
 
 
 def _heading(figure: Any, course: Course) -> None:
@@ -71,8 +76,9 @@ def _course(figure: Any, course: Course) -> None:
         0.04,
         0.932,
         "1  It makes fewer and fewer mistakes",
-        "The loss says how wrong the answers are: training makes it small. The accuracy\n"
-        "is the share of unseen digits that are read correctly.",
+        "The loss says how wrong the answers are: training makes it small. The accuracy is the share of unseen digits that are "
+        "read correctly.",
+        columns=80,
     )
     axes = figure.add_axes((0.085, 0.722, 0.42, 0.15))
     window = max(1, len(course.losses) // 40)
@@ -112,7 +118,8 @@ def _kernels(figure: Any, kernels: Floats) -> None:
         0.60,
         0.932,
         f"2  It found {len(kernels)} small patterns to look for",
-        "Convolution slides each 5x5 kernel over the image. Where the\nimage resembles the kernel, the result is large.",
+        "Convolution slides each 5x5 kernel over the image. Where the image resembles the kernel, the result is large.",
+        columns=62,
     )
     limit = float(np.abs(kernels).max())
     for index, kernel in enumerate(kernels):
@@ -132,9 +139,9 @@ def _way(figure: Any, way: Way, routing: Routing) -> None:
         0.04,
         0.684,
         "3  One digit's way through the net",
-        "Every convolution asks “where is my pattern?” and answers with a map, bright where it is. Every pooling halves the map and\n"
-        "keeps the largest value of each 2x2 window: what was found stays, its exact place is given up. Six maps of each kind are\n"
-        "shown; section 4 enlarges the framed part.",
+        "Every convolution asks “where is my pattern?” and answers with a map, bright where it is. Every pooling halves the map "
+        "and keeps the largest value of each 2x2 window: what was found stays, its exact place is given up. Six maps of each "
+        "kind are shown; section 4 enlarges the framed part.",
     )
     middle, bottom = 0.535, 0.441
     axes = figure.add_axes((0.04, middle - 0.055 * ASPECT, 0.11, 0.11 * ASPECT))
@@ -210,11 +217,6 @@ def _guesses(figure: Any, guesses: Guesses) -> None:
         text = f"{prediction}" if right else f"{prediction}, is {label}"
         x, color = 0.04 + (index + 0.45) * width, GREEN if right else RED
         figure.text(x, 0.031, text, fontsize=15, weight="bold", color=color, ha="center", va="top")
-
-
-def lively(maps: Floats, count: int = 6) -> list[int]:
-    """The maps in which most happens, in their own order."""
-    return sorted(np.argsort(-maps.std(axis=(1, 2)), kind="stable")[:count].tolist())
 
 
 def _bare(axes: Any) -> None:

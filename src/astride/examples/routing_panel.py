@@ -18,13 +18,13 @@ def draw_routing(figure: Any, routing: Routing) -> None:
         0.04,
         0.392,
         "4  And the way back: each pooled value's gradient returns to the place that won",
-        "Learning sends numbers back along the same way: by how much the loss would change with each value (its gradient). Of the\n"
-        "four places in a 2x2 window only the one with the largest value, ringed, went on. So only it gets the gradient; the other\n"
-        "three had no influence and get 0.",
+        "Learning sends numbers back along the same way: by how much the loss would change with each value (its gradient). Of "
+        "the four places in a 2x2 window only the one with the largest value, ringed, went on. So only it gets the gradient; "
+        "the other three had no influence and get 0.",
     )
     winners = _winners(routing.values)
     size, (unit, unit_name) = len(routing.values), _unit(routing.pooled_gradient)
-    large, small, bottom = 0.23, 0.145, 0.143
+    large, small, bottom = 0.23, 0.145, 0.147
     raised = bottom + (large - small) / 2 * ASPECT
     limits = (float(routing.values.min()), float(routing.values.max()))
     strongest = float(np.abs(routing.pooled_gradient).max()) / unit or 1.0

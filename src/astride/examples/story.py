@@ -69,3 +69,8 @@ class Story:
     way: Way
     routing: Routing
     guesses: Guesses
+
+
+def lively(maps: Floats, count: int = 6) -> list[int]:
+    """The maps in which most happens, in their own order."""
+    return sorted(np.argsort(-maps.std(axis=(1, 2)), kind="stable")[:count].tolist())

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError
+from ..layers.memory_data import MemoryData
 from ..net import Net
 from . import snapshot
 from .communicator import Alone, Communicator
 from .diverged import check_gradients, check_loss
-from .events import Event, IterationDone, Listener, NetTested, SnapshotWritten
+from .events import Event, IterationDone, Listener, NetTested, Outputs, SnapshotWritten
 from .policies import advance, rate
 from .settings import Settings
 from .update import Array, Update, clip, regularize, scale
@@ -71,6 +72,11 @@ class Solver:
         """The learning rate of the iteration that comes next."""
         return rate(self.settings.policy, self.iter, advance(self.settings.policy, self.iter, self.current_step))
 
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was requested since the last call of `step`."""
+        return self._stop
+
     def add_listener(self, listener: Listener) -> None:
         """Call `listener(event)` for each IterationDone, NetTested and SnapshotWritten."""
         self.listeners.append(listener)
@@ -86,13 +92,13 @@ class Solver:
         for _ in range(iterations):
             if self._test_is_due():
                 self.test()
-            if self._stop:
+            if self.stopping:
                 return
             self._tell(self._iterate())
             every = self.settings.snapshot
             if every and self.iter % every == 0:
                 self.snapshot()
-            if self._stop:
+            if self.stopping:
                 return
 
     def solve(self) -> None:
@@ -101,14 +107,14 @@ class Solver:
         every = self.settings.snapshot
         if self.settings.snapshot_after_train and not (every and self.iter % every == 0):
             self.snapshot()
-        if not self._stop and self.settings.test_interval and self.iter % self.settings.test_interval == 0:
+        if not self.stopping and self.settings.test_interval and self.iter % self.settings.test_interval == 0:
             self.test()
 
-    def test(self) -> list[dict[str, npt.NDArray[np.floating]]]:
+    def test(self) -> list[Outputs]:
         """The mean of each output of each test net over its test_iter batches."""
-        results = []
+        results: list[Outputs] = []
         for number, (net, batches) in enumerate(zip(self.test_nets, self.settings.test_iter)):
-            totals: dict[str, npt.NDArray[np.floating]] = {}
+            totals: dict[str, npt.NDArray[np.float64]] = {}
             loss = 0.0
             for _ in range(batches):
                 for name, value in net.forward().items():
@@ -143,11 +149,13 @@ class Solver:
         net.clear_param_diffs()
         loss = 0.0
         outputs: dict[str, Array] = {}
-        for _ in range(settings.iter_size):
-            outputs = net.forward()
-            check_loss(net, self.iter)
-            net.backward()
-            loss += net.loss
+        # Numbers that leave their range are reported by the checks, with their place; NumPy's warnings would only repeat it.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for _ in range(settings.iter_size):
+                outputs = net.forward()
+                check_loss(net, self.iter)
+                net.backward()
+                loss += net.loss
         loss /= settings.iter_size
         self._losses.append(loss)
         self.current_step = advance(settings.policy, self.iter, self.current_step)
@@ -196,6 +204,6 @@ class Solver:
 
 
 def _place(net: Net, batches: int) -> None:
-    for name, source in net.sources.items():
-        if source is not None:
-            source.reset(batches * net.layer(name).batch_size)
+    for layer in net.layers:
+        if isinstance(layer, MemoryData):
+            layer.reset(batches * layer.batch_size)
