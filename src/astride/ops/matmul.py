@@ -22,11 +22,10 @@ def matmul(
     Raises    ArrayError: w is no matrix, dtypes differ, or the shapes do not fit
               ArgumentError: a dtype other than float32 and float64
     Source    linear algebra; Caffe's InnerProduct and PyTorch's linear store w as (N, K)
-
     Example
-        >>> import numpy as np, astride
-        >>> astride.matmul(np.float32([[1, 2]]), np.float32([[1, 0, 1], [0, 1, 1]]))
-        array([[1., 2., 3.]], dtype=float32)
+    >>> import numpy as np, astride
+    >>> astride.matmul(np.float32([[1, 2]]), np.float32([[1, 0, 1], [0, 1, 1]]))
+    array([[1., 2., 3.]], dtype=float32)
     """
     x, w = as_array(x, "x"), as_array(w, "w")
     if w.ndim != 2:

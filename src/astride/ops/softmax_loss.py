@@ -31,17 +31,18 @@ def softmax_loss(
     Raises    ArrayError: a label that names no class, labels that are no integers or of another number
               ArgumentError: no such axis or normalization, a dtype other than float32 and float64
     Source    Caffe, src/caffe/layers/softmax_loss_layer.cpp; golden layers/softmaxloss_*
-
     Example
-        >>> import numpy as np, astride
-        >>> float(astride.softmax_loss(np.float64([[0, 0], [0, 0]]), [0, 1]))
-        0.6931471805599453
+    >>> import numpy as np, astride
+    >>> float(astride.softmax_loss(np.float64([[0, 0], [0, 0]]), [0, 1]))
+    0.6931471805599453
     """
     x, labels = as_array(x, "x"), as_array(labels, "labels")
     if normalization not in list(Normalization):
-        known = ", ".join(Normalization)
         raise ArgumentError(
-            "there is no such normalization", given={"normalization": normalization}, required=f"one of {known}", operator="softmax_loss"
+            "there is no such normalization",
+            given={"normalization": normalization},
+            required=f"one of {', '.join(Normalization)}",
+            operator="softmax_loss",
         )
     plan = SoftmaxLossPlan(
         dtype=x.dtype.name,

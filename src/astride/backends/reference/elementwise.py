@@ -14,7 +14,7 @@ from ..protocol import Array, Arrays, Kernel, Saved
 
 
 def forward(plan: ElementwisePlan, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]:
-    """y of x's shape; z takes part where the function has two arguments."""
+    """A result of x's shape; z takes part where the function has two arguments."""
     x, z = (*arrays, None)[:2]
     assert x is not None
     shapes = (x.shape, None if z is None else z.shape)

@@ -5,6 +5,7 @@ x (*lead, K) is read as (rows, K). With w (K, N): y = x w + b, dx = dy w^T, dw =
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,10 +15,11 @@ from ..protocol import Array, Arrays, Kernel, Saved
 
 
 def forward(plan: MatmulPlan, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]:
-    """y = x w + b on the rows of x."""
+    """One product for all the rows of x."""
     x, w, b = (*arrays, None, None)[:3]
     assert x is not None and w is not None
-    rows = out.reshape(-1, plan.columns) if out.flags.c_contiguous else np.empty((out.size // max(plan.columns, 1), plan.columns), out.dtype)
+    # A reshape of an `out` with other strides would be a copy, which is then written back.
+    rows = _rows(out, plan.columns) if out.flags.c_contiguous else np.empty((math.prod(out.shape[:-1]), plan.columns), out.dtype)
     np.matmul(_rows(x, plan.inner), w.T if plan.transposed else w, out=rows)
     if b is not None:
         rows += b
@@ -44,8 +46,7 @@ def backward(plan: MatmulPlan, dy: Array, saved: Saved, *, want: Sequence[bool])
 
 def _rows(x: Array, columns: int) -> Array:
     """Every axis but the last as one; -1 cannot be worked out where a row is empty."""
-    count = x.size // columns if columns else int(np.prod(x.shape[:-1]))
-    return x.reshape(count, columns)
+    return x.reshape(math.prod(x.shape[:-1]), columns)
 
 
 KERNELS = (Kernel("blas", forward, backward),)

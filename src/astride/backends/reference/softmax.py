@@ -11,7 +11,7 @@ from ..protocol import Array, Arrays, Kernel, Saved
 
 
 def forward(plan: SoftmaxPlan, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]:
-    """y = exp(x - max) / sum of that."""
+    """Exponentials of x - max over their sum."""
     x = arrays[0]
     assert x is not None
     probabilities(x, plan.axis, out)
@@ -19,7 +19,7 @@ def forward(plan: SoftmaxPlan, *arrays: Array | None, out: Array, save: bool) ->
 
 
 def backward(plan: SoftmaxPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
-    """dx = (dy - sum(dy * y)) * y."""
+    """The gradient (dy - sum(dy * y)) * y."""
     if not want[0]:
         return (None,)
     assert saved.y is not None

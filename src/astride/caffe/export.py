@@ -1,0 +1,43 @@
+"""A network back into Caffe's files: its text, and its weights."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+from ..net import Net
+from ..proto import Message, format, write_caffemodel
+
+
+class CaffeFormat:
+    """Keeps the message a network was made from: its layers after the rules of phase and stage, in their own fields."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+    def text(self, net: Net) -> str:
+        """The network as prototxt, with its inputs' shapes of now and without weights."""
+        message = self.current(net)
+        for layer in message.layer:
+            layer.ClearField("blobs")
+        return format(message)
+
+    def save(self, net: Net, path: str | PathLike[str]) -> None:
+        """The network as .caffemodel, atomically."""
+        message = self.current(net)
+        write_caffemodel(path, message, [[p.data for p in net.params.get(layer.name, [])] for layer in message.layer])
+
+    def current(self, net: Net) -> Message:
+        """A copy of the message in which the inputs have the shapes they have in the network."""
+        message: Message = type(self.message)()
+        message.CopyFrom(self.message)
+        for layer in message.layer:
+            if layer.type == "Input":
+                del layer.input_param.shape[:]
+                for name in layer.top:
+                    layer.input_param.shape.add().dim.extend(net.blobs[name].shape)
+        return message
+
+
+def write_weights(net: Net, path: str | PathLike[str]) -> None:
+    """Write the network's .caffemodel: what `Net.save` does."""
+    net.save(path)

@@ -1,0 +1,97 @@
+"""The older ways to say a network's inputs, brought to Input layers; and data layers that a given source feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..backends.protocol import Array
+from ..errors import ArgumentError, PrototxtError
+from ..layers import Source
+from ..layers.memory_data import MemoryData
+from ..net import Node
+from ..plan import Shape
+from ..proto import Message
+from .translate import place
+
+DATA_LAYERS = {
+    "Data": "data_param",
+    "HDF5Data": "hdf5_data_param",
+    "ImageData": "image_data_param",
+    "MemoryData": "memory_data_param",
+    "WindowData": "window_data_param",
+}
+"""Data layer type -> the message that has its batch_size."""
+
+
+def input_layer(message: Message) -> Message | None:
+    """The Input layer that stands for the top-level `input` fields, or None where there are none."""
+    names = list(message.input)
+    if not names:
+        return None
+    shapes = [list(shape.dim) for shape in message.input_shape]
+    if not shapes:
+        dims = list(message.input_dim)
+        if len(dims) != 4 * len(names):
+            raise PrototxtError(
+                "each input needs four input_dim, or an input_shape",
+                given={"input": names, "input_dim": dims},
+                required=f"len(input_dim) == 4 * {len(names)}: {len(dims)}",
+                because="Caffe, src/caffe/util/upgrade_proto.cpp",
+                hint="input_shape { dim: 1 dim: 3 dim: 224 dim: 224 }",
+            )
+        shapes = [dims[4 * i : 4 * i + 4] for i in range(len(names))]
+    if len(shapes) != len(names):
+        raise PrototxtError(
+            "each input needs its input_shape",
+            given={"input": names, "input_shape": shapes},
+            required=f"{len(names)} shapes: {len(shapes)}",
+            hint="one input_shape for each input, in the same order",
+        )
+    layer: Message = type(message)().layer.add()
+    layer.name, layer.type = "input", "Input"
+    layer.top.extend(names)
+    for shape in shapes:
+        layer.input_param.shape.add().dim.extend(shape)
+    return layer
+
+
+def fed_layer(message: Message, source: Source, line: int | None) -> Node:
+    """A data layer of whatever kind, drawing from the given source instead of what its text names."""
+    if message.type not in DATA_LAYERS:
+        raise ArgumentError(
+            "a source is for a data layer",
+            given={"layer": message.name, "type": message.type},
+            required=f"one of {', '.join(DATA_LAYERS)}",
+        )
+    shapes = source.shapes()
+    if len(shapes) > len(message.top):
+        source = _FirstParts(source, len(message.top))
+    return place(message, MemoryData(getattr(message, DATA_LAYERS[message.type]).batch_size, source.shapes(), source), line)
+
+
+class _FirstParts:
+    """A source of which only the first parts are wanted: images without their labels."""
+
+    def __init__(self, source: Source, parts: int) -> None:
+        self.source = source
+        self.parts = parts
+
+    def shapes(self) -> tuple[Shape, ...]:
+        return self.source.shapes()[: self.parts]
+
+    def batch(self, size: int) -> tuple[Array, ...]:
+        return self.source.batch(size)[: self.parts]
+
+    def reset(self, position: int = 0) -> None:
+        self.source.reset(position)
+
+
+def check_sources(sources: Mapping[str, Source], names: list[str]) -> None:
+    """Raise ArgumentError for a source that no layer of this network takes."""
+    lost = [name for name in sources if name not in names]
+    if lost:
+        raise ArgumentError(
+            "a source is given for a layer that this network does not have",
+            given={"sources": lost},
+            required=f"one of {', '.join(names) or 'no layer'}",
+        )

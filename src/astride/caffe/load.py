@@ -1,0 +1,159 @@
+"""load_caffe: a network from its prototxt, with its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ..errors import ArgumentError, AstrideError, PrototxtError, UnsupportedError
+from ..layers import Source as Samples
+from ..net import Net, Node, Phase
+from ..proto import Message, Parsed, Source, read_prototxt
+from .export import CaffeFormat
+from .inputs import check_sources, fed_layer, input_layer
+from .state import State, included
+from .translate import check_types, node
+from .weights import load_weights, take_blobs
+
+DIALECTS = ("bvlc",)
+
+Seed = int | np.random.RandomState | None
+Placed = list[tuple[Message, int | None]]
+"""Layers with the line each begins on, where that is known."""
+
+
+def load_caffe(
+    prototxt: Source,
+    weights: Source | None = None,
+    phase: str | Phase = "TEST",
+    *,
+    level: int = 0,
+    stages: Iterable[str] = (),
+    dialect: str | None = None,
+    allow_unknown_fields: bool = False,
+    allow_missing: bool = False,
+    python_layers: Sequence[type] = (),
+    max_memory: int | None = None,
+    seed: Seed = None,
+    sources: Mapping[str, Samples] | None = None,
+) -> Net:
+    """A Caffe network, ready to run.
+
+    prototxt, weights     each a path, text, bytes or an open file; without weights the fillers begin the parameters
+    phase, level, stages  what include and exclude rules are asked about
+    allow_unknown_fields  pass over fields the schema lacks instead of listing them as an error
+    allow_missing         let layers that the weights lack begin with their fillers
+    max_memory            bytes the network may take; by default three quarters of what is free
+    seed                  for fillers and dropout; an int, or a RandomState to draw from
+    sources               data layer name -> where it draws its batches from
+
+    Raises PrototxtError: text that does not parse, with line and column; unknown fields, all at once
+           UnknownLayerError: layers of unknown types, all at once, with their lines
+           ModelFileError: a file that is missing or something else; weights that do not fit or lack layers
+           ArgumentError: layers that do not fit together; more memory than allowed
+    """
+    if dialect is not None and dialect not in DIALECTS:
+        raise ArgumentError("there is no such dialect", given={"dialect": dialect}, required=f"one of {', '.join(DIALECTS)}")
+    if python_layers:
+        raise UnsupportedError("layers written in Python cannot run yet", given={"python_layers": list(python_layers)})
+    parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields)
+    net = build_net(
+        parsed.message, phase, level=level, stages=stages, seed=seed, sources=sources, max_memory=max_memory, lines=parsed
+    )
+    if weights is not None:
+        load_weights(net, weights, allow_missing=allow_missing)
+    return net
+
+
+def build_net(
+    message: Message,
+    phase: str | Phase,
+    *,
+    level: int = 0,
+    stages: Iterable[str] = (),
+    seed: Seed = None,
+    sources: Mapping[str, Samples] | None = None,
+    max_memory: int | None = None,
+    dtype: str = "float32",
+    lines: Parsed | None = None,
+) -> Net:
+    """A network from a NetParameter; `lines` knows where its parts stand in a text. Raises what load_caffe does."""
+    state = State.of(as_phase(phase), level, stages, message)
+    try:
+        kept, placed = _filtered(message, state, lines)
+        check_types([(layer, line) for layer, line in placed if layer.name not in (sources or {})])
+        nodes = _nodes(placed, state.phase, sources or {})
+        net = Net(
+            nodes,
+            name=message.name,
+            phase=state.phase,
+            force_backward=message.force_backward,
+            debug_info=message.debug_info,
+            dtype=dtype,
+            random=seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed),
+            max_memory=max_memory,
+            format=CaffeFormat(kept),
+        )
+        for layer, _ in placed:
+            if len(layer.blobs):
+                take_blobs(net, layer.name, layer.blobs)
+    except AstrideError as error:
+        if lines is not None and not isinstance(error, PrototxtError):
+            error.given.setdefault("in", lines.source)
+        raise
+    return net
+
+
+def as_phase(phase: str | Phase) -> Phase:
+    """A phase by its name. Raises ArgumentError: there are two."""
+    try:
+        return Phase(phase)
+    except ValueError:
+        problem = "there is no such phase"
+        raise ArgumentError(problem, given={"phase": phase}, required="TRAIN or TEST", hint='phase="TEST"') from None
+
+
+def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Message, Placed]:
+    """A copy of the message with the layers of this state, its inputs as a layer, and those layers with their lines."""
+    if len(message.layers):
+        problem = "the network is written in an old format (layers { ... }), which is not read here"
+        hint = "Caffe's upgrade_net_proto_text turns it into layer { ... }"
+        raise lines.error(problem, message.layers[0], hint=hint) if lines else PrototxtError(problem, hint=hint)
+    kept: Message = type(message)()
+    kept.CopyFrom(message)
+    for name in ("layer", "input", "input_shape", "input_dim", "state"):
+        kept.ClearField(name)
+    placed: Placed = []
+    given = input_layer(message)
+    if given is not None:
+        kept.layer.add().CopyFrom(given)
+        placed.append((kept.layer[0], None))
+    for layer in message.layer:
+        line = lines.line_of(layer) if lines is not None else None
+        try:
+            wanted = included(layer, state)
+        except PrototxtError as error:
+            error.within(given={"line": line} if line else None)
+            raise
+        if wanted:
+            copy = kept.layer.add()
+            copy.CopyFrom(layer)
+            placed.append((copy, line))
+    if not placed:
+        raise PrototxtError(
+            "the network has no layers in this state",
+            given={"phase": state.phase.value, "level": state.level, "stages": sorted(state.stages)},
+            required=f"one of the {len(message.layer)} layers in the text included",
+            hint='phase="TRAIN"' if state.phase is Phase.TEST else 'phase="TEST"',
+        )
+    return kept, placed
+
+
+def _nodes(placed: Placed, phase: Phase, sources: Mapping[str, Samples]) -> list[Node]:
+    check_sources(sources, [layer.name for layer, _ in placed])
+    nodes = []
+    for layer, line in placed:
+        source = sources.get(layer.name)
+        nodes.append(node(layer, phase, line) if source is None else fed_layer(layer, source, line))
+    return nodes

@@ -1,0 +1,216 @@
+"""From Caffe's layer messages to layers: one function a type, in one table.
+
+What is Caffe's own about a layer, its fields and defaults, ends here: layers get explicit options, windows get a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ..errors import AstrideError, UnknownLayerError
+from ..layers import Filler, Layer, VarianceNorm
+from ..layers.accuracy import Accuracy
+from ..layers.convolution import Convolution
+from ..layers.deconvolution import Deconvolution
+from ..layers.dropout import Dropout
+from ..layers.flatten import Flatten
+from ..layers.inner_product import InnerProduct
+from ..layers.input import Input
+from ..layers.memory_data import MemoryData
+from ..layers.pooling import Pooling
+from ..layers.relu import ReLU
+from ..layers.softmax import Softmax
+from ..layers.softmax_loss import SoftmaxWithLoss
+from ..layers.split import Split
+from ..net import Node, ParamSpec, Phase
+from ..plan.dense import Normalization
+from ..proto import Message, nearest
+from ..rules import caffe as rules
+from .state import enum_name
+
+Translator = Callable[[Message, Phase], Layer]
+
+
+def node(message: Message, phase: Phase, line: int | None) -> Node:
+    """The layer of a message in its place in the graph. Errors gain the layer's name, its type and the line."""
+    # A layer's own phase, which few set, is stronger than the network's.
+    own = Phase(enum_name(message, "phase")) if message.HasField("phase") else phase
+    try:
+        layer = TRANSLATORS[message.type](message, own)
+    except AstrideError as error:
+        error.within(operator=f'layer "{message.name}" ({message.type})', given={"line": line} if line else None)
+        raise
+    return place(message, layer, line)
+
+
+def place(message: Message, layer: Layer, line: int | None) -> Node:
+    """A layer with the names and multipliers its message has."""
+    return Node(
+        name=message.name,
+        layer=layer,
+        bottoms=list(message.bottom),
+        tops=list(message.top),
+        loss_weights=list(message.loss_weight),
+        propagate_down=list(message.propagate_down),
+        params=[_spec(spec) for spec in message.param],
+        line=line,
+    )
+
+
+def check_types(layers: list[tuple[Message, int | None]]) -> None:
+    """Raise UnknownLayerError that lists every layer of a type nobody here knows, with its line."""
+    unknown = [(line, message.name, message.type) for message, line in layers if message.type not in TRANSLATORS]
+    if not unknown:
+        return
+    lines = []
+    for line, name, kind in unknown:
+        near = nearest(kind, list(TRANSLATORS))
+        lines.append(f'line {line or "?"}: layer "{name}" of type "{kind}"' + (f", perhaps {near}" if near else ""))
+    many = len(unknown) > 1
+    raise UnknownLayerError(
+        f"{len(unknown)} layers are of types that are not known here" if many else "a layer is of a type that is not known here",
+        unknown=unknown,
+        given={"layers": Listing(lines)},
+        required=f"one of {', '.join(TRANSLATORS)}",
+        hint="take the layer out, or give a data layer a source: load_caffe(..., sources={name: source})",
+    )
+
+
+class Listing(list[str]):
+    """Lines that an error message shows one below the other."""
+
+    def __repr__(self) -> str:
+        return "".join(f"\n            {line}" for line in self)
+
+
+def _spec(message: Message) -> ParamSpec:
+    return ParamSpec(
+        name=message.name,
+        lr_mult=message.lr_mult if message.HasField("lr_mult") else None,
+        decay_mult=message.decay_mult if message.HasField("decay_mult") else None,
+        permissive=enum_name(message, "share_mode") == "PERMISSIVE",
+    )
+
+
+def _filler(message: Message) -> Filler:
+    return Filler(
+        kind=message.type,
+        value=message.value,
+        min=message.min,
+        max=message.max,
+        mean=message.mean,
+        std=message.std,
+        sparse=message.sparse,
+        variance_norm=VarianceNorm(enum_name(message, "variance_norm")),
+    )
+
+
+def _given(message: Message, *names: str) -> dict[str, Any]:
+    """The optional fields that are set."""
+    return {name: getattr(message, name) for name in names if message.HasField(name)}
+
+
+def _convolved(message: Message, kind: type[Convolution], rule: Callable[..., Any]) -> Layer:
+    p = message.convolution_param
+    repeated = {name: tuple(getattr(p, name)) for name in ("kernel_size", "stride", "pad", "dilation")}
+    single = _given(p, "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
+    return kind(
+        partial(rule, num_output=p.num_output, group=p.group, **repeated, **single),
+        axis=p.axis,
+        bias=p.bias_term,
+        weight_filler=_filler(p.weight_filler),
+        bias_filler=_filler(p.bias_filler),
+    )
+
+
+def _convolution(message: Message, phase: Phase) -> Layer:
+    return _convolved(message, Convolution, rules.convolution)
+
+
+def _deconvolution(message: Message, phase: Phase) -> Layer:
+    return _convolved(message, Deconvolution, rules.deconvolution)
+
+
+def _pooling(message: Message, phase: Phase) -> Layer:
+    p = message.pooling_param
+    given = _given(
+        p, "kernel_size", "kernel_h", "kernel_w", "stride", "stride_h", "stride_w", "pad", "pad_h", "pad_w", "global_pooling"
+    )
+    pool = enum_name(p, "pool")
+    rule = partial(rules.pooling, pool=pool, round_mode=enum_name(p, "round_mode"), phase=phase.value, **given)
+    return Pooling(rule, random=pool == "STOCHASTIC" and phase is Phase.TRAIN)
+
+
+def _inner_product(message: Message, phase: Phase) -> Layer:
+    p = message.inner_product_param
+    return InnerProduct(
+        p.num_output,
+        axis=p.axis,
+        bias=p.bias_term,
+        transpose=p.transpose,
+        weight_filler=_filler(p.weight_filler),
+        bias_filler=_filler(p.bias_filler),
+    )
+
+
+def _relu(message: Message, phase: Phase) -> Layer:
+    return ReLU(slope=message.relu_param.negative_slope)
+
+
+def _dropout(message: Message, phase: Phase) -> Layer:
+    return Dropout(ratio=message.dropout_param.dropout_ratio, training=phase is Phase.TRAIN)
+
+
+def _softmax(message: Message, phase: Phase) -> Layer:
+    return Softmax(axis=message.softmax_param.axis)
+
+
+def _softmax_loss(message: Message, phase: Phase) -> Layer:
+    p = message.loss_param
+    # `normalize` is the older field; it counts only where `normalization` is not set.
+    mode = Normalization(enum_name(p, "normalization").lower())
+    if not p.HasField("normalization") and p.HasField("normalize"):
+        mode = Normalization.VALID if p.normalize else Normalization.BATCH_SIZE
+    ignore = p.ignore_label if p.HasField("ignore_label") else None
+    return SoftmaxWithLoss(axis=message.softmax_param.axis, ignore_label=ignore, normalization=mode)
+
+
+def _accuracy(message: Message, phase: Phase) -> Layer:
+    p = message.accuracy_param
+    return Accuracy(top_k=p.top_k, axis=p.axis, ignore_label=p.ignore_label if p.HasField("ignore_label") else None)
+
+
+def _flatten(message: Message, phase: Phase) -> Layer:
+    return Flatten(axis=message.flatten_param.axis, end_axis=message.flatten_param.end_axis)
+
+
+def _split(message: Message, phase: Phase) -> Layer:
+    return Split()
+
+
+def _input(message: Message, phase: Phase) -> Layer:
+    return Input([tuple(int(n) for n in shape.dim) for shape in message.input_param.shape])
+
+
+def _memory_data(message: Message, phase: Phase) -> Layer:
+    p = message.memory_data_param
+    return MemoryData(p.batch_size, [(p.channels, p.height, p.width), ()])
+
+
+TRANSLATORS: dict[str, Translator] = {
+    "Accuracy": _accuracy,
+    "Convolution": _convolution,
+    "Deconvolution": _deconvolution,
+    "Dropout": _dropout,
+    "Flatten": _flatten,
+    "InnerProduct": _inner_product,
+    "Input": _input,
+    "MemoryData": _memory_data,
+    "Pooling": _pooling,
+    "ReLU": _relu,
+    "Softmax": _softmax,
+    "SoftmaxWithLoss": _softmax_loss,
+    "Split": _split,
+}

@@ -1,0 +1,40 @@
+"""Layers: framework-neutral, one file each. A line in the table is all it takes to be found."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..errors import ArgumentError
+from .blob import Blob
+from .fillers import Filler, VarianceNorm
+from .layer import Layer, Parameter
+from .source import ArraySource, Source
+
+LAYERS: dict[str, str] = {
+    "Accuracy": "accuracy",
+    "Convolution": "convolution",
+    "Deconvolution": "deconvolution",
+    "Dropout": "dropout",
+    "Flatten": "flatten",
+    "InnerProduct": "inner_product",
+    "Input": "input",
+    "MemoryData": "memory_data",
+    "Pooling": "pooling",
+    "ReLU": "relu",
+    "Softmax": "softmax",
+    "SoftmaxWithLoss": "softmax_loss",
+    "Split": "split",
+}
+"""type -> module. The class is the one of that type in the module."""
+
+
+def layer_class(kind: str) -> type[Layer]:
+    """The class of a layer type. Raises ArgumentError with the known types."""
+    if kind not in LAYERS:
+        raise ArgumentError("there is no such layer type", given={"type": kind}, required=f"one of {', '.join(LAYERS)}")
+    module = import_module(f"{__name__}.{LAYERS[kind]}")
+    found = [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Layer) and c.__dict__.get("type") == kind]
+    return found[0]
+
+
+__all__ = ["LAYERS", "ArraySource", "Blob", "Filler", "Layer", "Parameter", "Source", "VarianceNorm", "layer_class"]

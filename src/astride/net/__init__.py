@@ -1,0 +1,10 @@
+"""Networks: the graph of layers, their blobs and parameters, forward and backward."""
+
+from __future__ import annotations
+
+from ..layers import Blob, Parameter
+from .format import Format
+from .graph import Node, ParamSpec, Phase
+from .net import Net
+
+__all__ = ["Blob", "Format", "Net", "Node", "ParamSpec", "Parameter", "Phase"]
