@@ -15,7 +15,7 @@ from typing import Any
 from astride import backends, ops, plan, rules
 from astride.errors import AstrideError
 
-SHAPE, SIZE, CHANNELS = (2, 4, 8, 8), 8, 4
+SHAPE, WEIGHTS = (2, 4, 9, 9), (4, 4, 3, 3)  # a window of 3 and stride 2 fits 9 exactly, which some rules insist on
 DENSE = "any"
 
 
@@ -41,16 +41,14 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 # Operators × rules × backends × direction
 
 
-def samples(op: str, name: str) -> list[plan.Plan]:
-    """Plans that a framework's rule makes for a window of 3 and stride 2 (2 where 3 does not fit its tables)."""
-    rule = rules.rule(name, op)
+def samples(op: str, name: str, size: int = SHAPE[-1]) -> list[plan.Plan]:
+    """The plans a framework's rule makes of a window of 3 and stride 2."""
+    rule, shape = rules.rule(name, op), (*SHAPE[:2], size, size)
     if op in ("conv", "conv_transpose"):
-        return [rule(SHAPE, (CHANNELS, CHANNELS, 3, 3), "float32", stride=2)]
+        return [rule(shape, WEIGHTS, "float32", stride=2)]
     if op == "stochastic_pool":
-        return [rule(SHAPE, "float32", kernel=3, stride=2, training=training) for training in (True, False)]
-    if op == "lp_pool":
-        return [rule(SHAPE, "float32", kernel=3, stride=2)]
-    return [rule(SHAPE, "float32", kernel=3, stride=2)]
+        return [rule(shape, "float32", kernel=3, stride=2, training=training) for training in (True, False)]
+    return [rule(shape, "float32", kernel=3, stride=2)]
 
 
 def support_table(operators: list[str]) -> str:
@@ -150,17 +148,20 @@ def unusual(made: plan.Plan) -> list[str]:
 def sizes() -> str:
     """Output sizes of one window under every framework's defaults."""
     windowed = ["max_pool", "avg_pool", "conv", "conv_transpose"]
-    rows = []
-    for name in rules.RULES:
-        row = [f"[{name}](/rules/{name}.md)"]
-        for op in windowed:
-            row.append(str(samples(op, name)[0].output_shape(*_shapes(op))[-1]) if rules.has(name, op) else "—")
-        rows.append(row)
+    rows = [[f"[{name}](/rules/{name}.md)", *(size_of(op, name, 8) for op in windowed)] for name in rules.RULES]
     return table(["rules", *windowed], rows)
 
 
-def _shapes(op: str) -> tuple[tuple[int, ...], ...]:
-    return (SHAPE, (CHANNELS, CHANNELS, 3, 3)) if op.startswith("conv") else (SHAPE,)
+def size_of(op: str, name: str, size: int) -> str:
+    """The output's size along one axis, or why there is none."""
+    if not rules.has(name, op):
+        return "—"
+    try:
+        made = samples(op, name, size)[0]
+    except AstrideError:
+        return "refused"
+    shape = (*SHAPE[:2], size, size)
+    return str(made.output_shape(shape, WEIGHTS, None)[-1] if op.startswith("conv") else made.output_shape(shape)[-1])
 
 
 # The command line
