@@ -21,14 +21,12 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("data",),
     ("train",),
     ("caffe", "onnx", "adapters", "gpu"),
-    ("pycaffe", "cv2dnn", "explain", "draw", "bench"),
+    ("pycaffe", "cv2dnn", "explain", "draw", "bench", "examples"),
     ("cli",),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 # The package itself shows the public names, so it may import every row and no row may import it.
 TOP = len(ROWS)
-# Text and data that the package carries; no code.
-DATA = ("examples",)
 
 
 @dataclass(frozen=True)
