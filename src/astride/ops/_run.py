@@ -1,38 +1,62 @@
-"""From a plan and arrays to a recorded result: the step every operator shares."""
+"""From arguments to a plan, and from a plan and arrays to a recorded result: the two steps every operator shares."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 
 from .. import dispatch, tape
 from ..backends.protocol import Array, Saved
-from ..errors import ArrayError, AstrideError
+from ..errors import ArgumentError, ArrayError, AstrideError
 from ..plan import Plan
 from ..rules import rule
 
 
 def as_array(value: Any, name: str) -> Array:
-    """An array as it is, or nested numbers made one. Raises ArrayError for anything that has no numeric dtype."""
-    array = value if isinstance(value, np.ndarray) else np.asarray(value)
-    if array.dtype.kind in "OSUMmc":
-        raise ArrayError(f"{name} is not an array of real numbers", given={name: array}, hint="numpy.asarray(x, dtype='float32')")
+    """An array as it is, or nested numbers made one. Raises ArrayError for anything that holds no real numbers."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ArrayError(f"{name} is not an array", given={name: type(value).__name__}, hint=f"numpy.asarray({name})") from None
+    if array.dtype.kind in "OSUMmc" or (array.dtype.kind == "V" and array.dtype.name != "bfloat16"):
+        raise ArrayError(f"{name} is not an array of real numbers", given={name: array}, hint=f"numpy.asarray({name}, dtype='float32')")
     return array
 
 
 def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Array] | None = None, **arguments: Any) -> Any:
-    """The plan a framework's rule makes of these arguments; its errors gain the operator's name, the rules' and the arrays."""
+    """The plan a framework's rule makes of these arguments; its errors gain the operator's name, the rules' and the arrays.
+
+    Arguments left at None are the rule's own defaults. Raises ArgumentError for one the rule does not have, naming those it has.
+    """
     try:
-        return rule(rules, op)(*shapes, **arguments)
+        function = rule(rules, op)
+        kept = {name: value for name, value in arguments.items() if value is not None}
+        known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        unknown = [name for name in kept if name not in known]
+        if unknown:
+            raise ArgumentError(
+                f"there is no argument {unknown[0]!r}", given={n: kept[n] for n in unknown}, required=f"one of {', '.join(known)}"
+            )
+        if "kernel" in known and "kernel" not in kept and inspect.signature(function).parameters["kernel"].default is inspect.Parameter.empty:
+            raise ArgumentError("the kernel is not given", given={"kernel": None}, hint="kernel=2")
+        return function(*shapes, **kept)
     except AstrideError as error:
         raise error.within(operator=op, rules=rules, given=given)
 
 
-def run(plan: Plan, *arrays: Array | None, out: Array | None = None, backend: str | None = None, save: bool = False) -> tuple[Array, Saved | None]:
+def run(
+    plan: Plan, *arrays: Array | None, out: Array | None = None, backend: str | None = None, save: bool = False, rules: str | None = None
+) -> tuple[Array, Saved | None]:
     """Compute, and record the step where a tape is active. `save` asks for the saved record in any case."""
     recorded = tape.active()
-    y, saved = dispatch.forward(plan, *arrays, out=out, save=save or recorded, backend=backend)
+    try:
+        y, saved = dispatch.forward(plan, *arrays, out=out, save=save or recorded, backend=backend)
+    except AstrideError as error:
+        raise error.within(rules=rules)
     if recorded and saved is not None:
         kept = saved
 

@@ -27,7 +27,9 @@ class PoolPlan(Plan):
 
     Extremes      start, nan, tie, unpicked decide value and gradient (max and min).
     Averages      divisor (with divisor_override, divisor_pad) decides what the sum is divided by.
-    Lp            p, lp_form, lp_scale, zero_window. p = infinity is the greatest absolute value.
+    Lp            p, lp_form, lp_scale, zero_window; p = infinity is the greatest absolute value. lp_scaled keeps
+                  the powers of huge and tiny values from overflowing; without it they do, as in PyTorch.
+    Stochastic    threshold is the dtype in which draw * sum is formed (Caffe: float32 always).
     Outside       edge (with edge_value) says what a tap outside the input reads, empty what a window gives
                   that has no tap inside.
     Indices       index_base is what the indices of an extreme count from, for those who ask for them.
@@ -50,7 +52,9 @@ class PoolPlan(Plan):
     p: float = 2.0
     lp_form: LpForm = LpForm.ABSOLUTE
     lp_scale: LpScale = LpScale.SUM
+    lp_scaled: bool = True
     zero_window: ZeroWindow = ZeroWindow.ZERO
+    threshold: str = "float32"
     edge: Edge = Edge.SKIP
     edge_value: float = 0.0
     empty: Empty = Empty.START

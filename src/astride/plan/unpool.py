@@ -15,8 +15,8 @@ from .kinds import IndexBase, Layout
 class UnpoolPlan(Plan):
     """x (N, C, *size) and indices of its shape give y (N, C, *out); layout as stated, indices per `index_base`.
 
-    Two values with one index: the last in row-major order is kept, and only it receives a gradient's place back
-    in the sense that both read the same dy. An index outside the plane (or tensor) is an error, never a write.
+    Where two values have one index, the last in row-major order stays, and the gradient of both is that place's dy,
+    as in PyTorch. An index outside the plane (or tensor) is an error, never a write.
     """
 
     roles: ClassVar[tuple[str, ...]] = ("x", "indices")

@@ -1,0 +1,105 @@
+"""The rungs of convolution and of the transposed operator: which relation is the value, and which are its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...plan import ConvPlan
+from ...plan.kinds import Edge
+from ..protocol import Array, Arrays, Kernel, Saved, accepts_all
+from . import _correlation as matrix
+from . import _correlation_loops as loops
+from ._correlation import Link, link
+from ._windows import as_channels_first
+
+Relation = Callable[[Link, Array, Array], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way to compute the three relations."""
+
+    name: str
+    gather: Relation
+    scatter: Relation
+    weights: Relation
+    declines: Callable[[ConvPlan], str | None] = accepts_all
+
+
+def textbook_only(plan: ConvPlan) -> str | None:
+    """Why loops3 and loops4 decline a plan: they show the windows of textbooks."""
+    if plan.edge is not Edge.SKIP:
+        return f"textbook loops have no {plan.edge} edge"
+    if plan.flip or plan.batch_groups > 1 or any(axis.input_dilation > 1 for axis in plan.axes):
+        return "textbook loops have an unflipped kernel, one batch group and an undilated input"
+    return None
+
+
+RUNGS = (
+    Rung("im2col", matrix.gather_im2col, matrix.scatter_im2col, matrix.weights_im2col),
+    Rung("loops2", matrix.gather_loops2, matrix.scatter_loops2, matrix.weights_loops2),
+    Rung("loops3", loops.gather_loops3, loops.scatter_loops3, loops.weights_loops3, textbook_only),
+    Rung("loops4", loops.gather_loops4, loops.scatter_loops4, loops.weights_loops4, textbook_only),
+)
+"""im2col computes through BLAS, whose order of summation may depend on the machine and the thread count."""
+
+
+def kernel(rung: Rung, *, transposed: bool) -> Kernel:
+    """The rung as a kernel: forward gathers (transposed scatters), dx does the other, dw is `weights`."""
+    value, back = (rung.scatter, rung.gather) if transposed else (rung.gather, rung.scatter)
+
+    def forward(
+        plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool
+    ) -> tuple[Array, Saved | None]:
+        lk = link(plan)
+        y = value(lk, _batches_as_channels(plan, _wide(plan, as_channels_first(x, plan.layout))), _wide(plan, w))
+        if b is not None:
+            y = y + _wide(plan, b).reshape(-1, *[1] * len(plan.axes))
+        as_channels_first(out, plan.layout)[...] = y
+        if not save:
+            return out, None
+        return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
+
+    def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
+        assert saved.x is not None and saved.w is not None and saved.shapes[0] is not None
+        lk = link(plan)
+        g = _wide(plan, as_channels_first(dy, plan.layout))
+        dx = dw = db = None
+        if want[0]:
+            dx = np.empty(saved.shapes[0], dy.dtype)
+            view = as_channels_first(dx, plan.layout)
+            view[...] = _channels_as_batches(plan, back(lk, g, _wide(plan, saved.w)))
+        if want[1]:
+            x = _batches_as_channels(plan, _wide(plan, as_channels_first(saved.x, plan.layout)))
+            total = rung.weights(lk, g, x) if transposed else rung.weights(lk, x, g)
+            dw = np.ascontiguousarray(total, dy.dtype)
+        if len(want) > 2 and want[2]:
+            db = g.sum(axis=(0, *range(2, g.ndim))).astype(dy.dtype, copy=False)
+        return (dx, dw, db)
+
+    return Kernel(rung.name, forward, backward, rung.declines)
+
+
+def _wide(plan: ConvPlan, array: Array) -> Array:
+    """In the dtype sums are formed in."""
+    return array.astype(np.dtype(plan.accumulate), copy=False)
+
+
+def _batches_as_channels(plan: ConvPlan, x: Array) -> Array:
+    """(B*N, C, ...) as (N, B*C, ...): batch groups are channel groups of a smaller batch."""
+    if plan.batch_groups == 1:
+        return x
+    split: Any = x.reshape(plan.batch_groups, x.shape[0] // plan.batch_groups, *x.shape[1:])
+    return np.asarray(split.swapaxes(0, 1).reshape(split.shape[1], -1, *x.shape[2:]))
+
+
+def _channels_as_batches(plan: ConvPlan, x: Array) -> Array:
+    """The inverse of _batches_as_channels."""
+    if plan.batch_groups == 1:
+        return x
+    split: Any = x.reshape(x.shape[0], plan.batch_groups, -1, *x.shape[2:])
+    return np.asarray(split.swapaxes(0, 1).reshape(plan.batch_groups * x.shape[0], -1, *x.shape[2:]))

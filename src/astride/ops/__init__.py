@@ -1,0 +1,26 @@
+"""Operators: one vocabulary (kernel stride padding dilation layout) over every framework's rules, one file each.
+
+`OPERATORS` lists them; a line here is the registration. Layers call `forward` and `backward` on plans.
+"""
+
+from __future__ import annotations
+
+from ..dispatch import backward, forward
+
+OPERATORS: dict[str, str] = {
+    "max_pool": "greatest tap of each window",
+    "min_pool": "least tap of each window",
+    "avg_pool": "mean of each window",
+    "lp_pool": "p-norm of each window",
+    "stochastic_pool": "one tap of each window, drawn in proportion to its activation",
+    "max_unpool": "values back to the places they were the maximum of",
+    "conv": "convolution (cross-correlation), grouped, dilated, any edge",
+    "conv_transpose": "the adjoint of a convolution",
+    "matmul": "rows of x times a matrix",
+    "elementwise": "rectifiers, products and sums, element by element",
+    "softmax": "scores to probabilities along one axis",
+    "softmax_loss": "negative log-likelihood of a softmax",
+}
+"""operator -> what it computes. The module, and the function in it, have the same name."""
+
+__all__ = ["OPERATORS", "backward", "forward"]

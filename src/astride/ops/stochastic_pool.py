@@ -1,0 +1,116 @@
+"""Stochastic pooling and its draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backends.protocol import Array
+from ..errors import ArgumentError
+from ..plan import Shape
+from ..plan.kinds import Reduce
+from ._run import as_array, make_plan, run
+
+_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def stochastic_pool(
+    x: Array,
+    *,
+    kernel: Any,
+    stride: Any = None,
+    padding: Any = None,
+    dilation: Any = None,
+    layout: str = "channels_first",
+    rules: str = "explicit",
+    training: bool = False,
+    uniform: Array | None = None,
+    seed: int | None = None,
+    out: Array | None = None,
+    backend: str | None = None,
+    **options: Any,
+) -> Array:
+    """Training: one tap of each window, drawn in proportion to its activation. Test time: sum x^2 / sum x.
+
+    In training a draw r in (0, 1] per output comes from `uniform`, or from `seed` by a counter-based generator
+    (Philox 4x32-10, one draw per place in y, so that threads and backends agree). Taps are summed in row-major order;
+    the first whose running sum reaches r * sum is drawn.
+
+    Shapes    x (N, C, *size) -> y (N, C, *out), or (N, *size, C) with layout="channels_last"; uniform like y
+    Numbers   float16, bfloat16, float32, float64; training exact; test time within taps * eps
+    Edges     a window of zeros draws its first tap and gives 0. Activations below 0 are not guarded against: the first
+              crossing is drawn; with none y is 0 and nothing flows back (Caffe leaves memory unwritten there). At test
+              time y is 0 unless the sum is positive
+    Gradient  training: to the drawn tap; test time: (2x - y) / sum x
+    Raises    ArgumentError: training without `uniform` or `seed`, or with both; what the rules refuse; an integer x
+              ArrayError: uniform of another shape or dtype than y; dtype, rank or `out` that does not fit
+              UnsupportedError: the rules have no stochastic pooling, or the named backend declines
+    Source    Zeiler and Fergus 2013; Caffe, src/caffe/layers/pooling_layer.cu; tests/golden/caffe/stochastic confirms
+    Example
+    >>> import numpy as np, astride
+    >>> x = np.array([[[[1, 2], [3, 4]]]], dtype="float32")
+    >>> astride.stochastic_pool(x, kernel=2).item()
+    3.0
+    """
+    x = as_array(x, "x")
+    plan = make_plan(
+        "stochastic_pool",
+        rules,
+        x.shape,
+        x.dtype.name,
+        given={"x": x},
+        kernel=kernel,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        layout=layout,
+        training=training,
+        **options,
+    )
+    draws = None
+    if plan.reduce is Reduce.STOCHASTIC:
+        if (uniform is None) == (seed is None):
+            raise ArgumentError(
+                "training needs draws from one place",
+                given={"uniform": uniform, "seed": seed},
+                required="uniform or seed, one of them",
+                operator="stochastic_pool",
+                rules=rules,
+                hint="seed=0",
+            )
+        shape = tuple(axis.out for axis in plan.axes)
+        y_shape = (*x.shape[:2], *shape) if plan.layout.value == "channels_first" else (x.shape[0], *shape, x.shape[-1])
+        draws = as_array(uniform, "uniform") if uniform is not None else uniforms(y_shape, x.dtype, seed or 0)
+    return run(plan, x, draws, out=out, backend=backend, rules=rules)[0]
+
+
+def uniforms(shape: Shape, dtype: Any, seed: int, stream: int = 0) -> Array:
+    """Draws in (0, 1], multiples of 2^-24: place i of the row-major array is a function of (seed, stream, i) alone.
+
+    Raises ArgumentError: a seed that does not fit 64 bits. Source: Philox 4x32-10 (Salmon et al. 2011), key = seed,
+    counter = (i // 4, stream), word i % 4.
+    """
+    if not 0 <= seed < 2**64 or not 0 <= stream < 2**64:
+        raise ArgumentError("a seed has 64 bits", given={"seed": seed, "stream": stream}, required="0 <= seed < 2**64", hint="seed=0")
+    count = int(np.prod(shape))
+    block = np.arange(-(-count // 4), dtype=np.uint64)
+    counters = [block & _LOW, block >> np.uint64(32), np.full_like(block, stream & 0xFFFFFFFF), np.full_like(block, stream >> 32)]
+    words = philox(counters, (seed & 0xFFFFFFFF, seed >> 32))
+    bits = np.stack(words, axis=-1).reshape(-1)[:count] >> np.uint64(8)
+    draws: Array = ((bits + np.uint64(1)).astype(np.float64) * 2.0**-24).astype(dtype)
+    return draws.reshape(shape)
+
+
+def philox(counters: list[NDArray[np.uint64]], key: tuple[int, int]) -> list[NDArray[np.uint64]]:
+    """Ten rounds of Philox 4x32 on arrays of 32-bit counters held in uint64."""
+    c0, c1, c2, c3 = counters
+    k0, k1 = key
+    for _ in range(10):
+        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
+        c0, c1, c2, c3 = (p1 >> np.uint64(32)) ^ c1 ^ np.uint64(k0), p1 & _LOW, (p0 >> np.uint64(32)) ^ c3 ^ np.uint64(k1), p0 & _LOW
+        k0, k1 = (k0 + _WEYL[0]) & 0xFFFFFFFF, (k1 + _WEYL[1]) & 0xFFFFFFFF
+    return [c0, c1, c2, c3]

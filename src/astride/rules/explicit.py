@@ -1,0 +1,324 @@
+"""The default rules: no framework's, every choice an argument. What is not said is the plainest reading.
+
+Sizes: `rounding` "floor" (default) or "ceil"; `clip` drops a last window that starts behind the input: "never",
+"padded" (Caffe: only where some padding is given) or "always" (PyTorch, ONNX; the default, which matters for ceil only).
+`padding` is an int, one per axis, (low, high) pairs, negative to crop, or "valid", "same" (odd pixel at the end), "same_lower".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..errors import ArgumentError
+from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
+from ..plan.kinds import (
+    Direction,
+    Divisor,
+    Edge,
+    Empty,
+    IndexBase,
+    Layout,
+    LpForm,
+    LpScale,
+    Nan,
+    Reduce,
+    Start,
+    Tie,
+    Unpicked,
+    ZeroWindow,
+)
+from . import _sizes
+from ._arguments import FLOATS, INTEGERS, Pads, PerAxis, accumulator, as_minimum, channels, choice, kind, pads, per_axis, require_dtype, shares_arguments, spatial, whole
+from ._weights import transposed_weights_of, weights_of
+
+WHY = "explicit rules"
+
+
+def max_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    kernel: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    layout: str = "channels_first",
+    rounding: str = "floor",
+    clip: str = "always",
+    start: str = "infinity",
+    nan: str = "propagated",
+    tie: str = "first",
+    unpicked: str = "first_tap",
+    edge: str = "skip",
+    edge_value: float = 0.0,
+    empty: str = "start",
+    index_base: str = "plane",
+) -> PoolPlan:
+    """Greatest tap of each window; `start`, `nan`, `tie`, `unpicked`, `edge`, `empty`, `index_base` as in plan/kinds."""
+    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    return PoolPlan(
+        dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY),
+        axes=axes,
+        reduce=Reduce.MAX,
+        layout=place,
+        start=kind(Start, start, "start"),
+        nan=kind(Nan, nan, "nan"),
+        tie=kind(Tie, tie, "tie"),
+        unpicked=kind(Unpicked, unpicked, "unpicked"),
+        edge=kind(Edge, edge, "edge"),
+        edge_value=float(edge_value),
+        empty=kind(Empty, empty, "empty"),
+        index_base=kind(IndexBase, index_base, "index_base"),
+        accumulate=accumulator(dtype),
+    )
+
+
+def min_pool(shape: Shape, dtype: str = "float32", **arguments: Any) -> PoolPlan:
+    """Least tap of each window: the arguments of max_pool, start and order mirrored."""
+    return as_minimum(max_pool(shape, dtype, **arguments))
+
+
+def avg_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    kernel: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    layout: str = "channels_first",
+    rounding: str = "floor",
+    clip: str = "always",
+    divisor: str = "valid",
+    divisor_override: int | None = None,
+    divisor_pad: Any = None,
+    edge: str = "skip",
+    edge_value: float = 0.0,
+    empty: str = "zero",
+) -> PoolPlan:
+    """Mean of each window over its real taps, or over what `divisor` says (plan/kinds Divisor)."""
+    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    return PoolPlan(
+        dtype=require_dtype(dtype, FLOATS, WHY),
+        axes=axes,
+        reduce=Reduce.AVERAGE,
+        layout=place,
+        divisor=Divisor.OVERRIDE if divisor_override is not None else kind(Divisor, divisor, "divisor"),
+        divisor_override=0 if divisor_override is None else whole(divisor_override, "divisor_override"),
+        divisor_pad=None if divisor_pad is None else pads(divisor_pad, len(axes), "divisor_pad"),
+        edge=kind(Edge, edge, "edge"),
+        edge_value=float(edge_value),
+        empty=kind(Empty, empty, "empty"),
+        accumulate=accumulator(dtype),
+    )
+
+
+def lp_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    p: float = 2.0,
+    kernel: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    layout: str = "channels_first",
+    rounding: str = "floor",
+    clip: str = "always",
+    form: str = "absolute",
+    scale: str = "sum",
+    scaled: bool = True,
+    zero_window: str = "zero",
+    edge: str = "skip",
+    edge_value: float = 0.0,
+    tie: str = "first",
+) -> PoolPlan:
+    """(sum |x|^p)^(1/p) of each window, p > 0; p = inf is the greatest magnitude. Taps outside add nothing."""
+    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    picked = kind(Tie, tie, "tie")
+    if math.isinf(float(p)) and not picked.picks_one:
+        raise ArgumentError("the infinity norm returns its gradient to one tap", given={"tie": tie}, hint='tie="first"')
+    return PoolPlan(
+        dtype=require_dtype(dtype, FLOATS, WHY),
+        axes=axes,
+        reduce=Reduce.LP,
+        layout=place,
+        p=float(p),
+        tie=picked,
+        lp_form=kind(LpForm, form, "form"),
+        lp_scale=kind(LpScale, scale, "scale"),
+        lp_scaled=bool(scaled),
+        zero_window=kind(ZeroWindow, zero_window, "zero_window"),
+        edge=kind(Edge, edge, "edge"),
+        edge_value=float(edge_value),
+        empty=Empty.ZERO,
+        accumulate=accumulator(dtype),
+    )
+
+
+def stochastic_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    kernel: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    layout: str = "channels_first",
+    rounding: str = "floor",
+    clip: str = "always",
+    training: bool = False,
+) -> PoolPlan:
+    """Training: one tap drawn in proportion to its activation. Otherwise sum x^2 / sum x."""
+    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    return PoolPlan(
+        dtype=require_dtype(dtype, FLOATS, WHY),
+        axes=axes,
+        reduce=Reduce.STOCHASTIC if training else Reduce.STOCHASTIC_MEAN,
+        layout=place,
+        empty=Empty.ZERO,
+        threshold=accumulator(dtype),
+        accumulate=accumulator(dtype),
+    )
+
+
+def max_unpool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    kernel: Any = None,
+    stride: Any = None,
+    padding: Any = 0,
+    output_size: Any = None,
+    layout: str = "channels_first",
+    index_base: str = "plane",
+) -> UnpoolPlan:
+    """Values to the places their indices name, in planes of `output_size`, or of (n-1)*stride + kernel - pads."""
+    place, sizes = spatial(shape, layout)
+    rank = len(sizes)
+    if output_size is not None:
+        out = per_axis(output_size, rank, "output_size")
+    elif kernel is None:
+        raise ArgumentError("the output size is not given", given={"kernel": None, "output_size": None}, hint="kernel=, or output_size=")
+    else:
+        k = per_axis(kernel, rank, "kernel")
+        s = k if stride is None else per_axis(stride, rank, "stride")
+        out = tuple((n - 1) * si + ki - lo - hi for n, si, ki, (lo, hi) in zip(sizes, s, k, pads(padding, rank), strict=True))
+    return UnpoolPlan(
+        dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY), size=sizes, out=out, layout=place, index_base=kind(IndexBase, index_base, "index_base")
+    )
+
+
+def conv(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "float32",
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    batch_groups: int = 1,
+    input_dilation: Any = 1,
+    layout: str = "channels_first",
+    edge: str = "skip",
+    flip: bool = False,
+) -> ConvPlan:
+    """Cross-correlation with weights (O, I/g, *kernel); `flip` turns the kernel around (true convolution)."""
+    place, sizes = spatial(shape, layout)
+    rank = len(sizes)
+    kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)
+    s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
+    inner = per_axis(input_dilation, rank, "input_dilation")
+    stretched = tuple((n - 1) * i + 1 for n, i in zip(sizes, inner, strict=True))
+    outs, both = _outs(stretched, kernel, s, d, padding, "floor", "never")
+    _sizes.strided_axes(stretched, kernel, s, d, both, outs)
+    axes = tuple(
+        StridedAxis(size=n, kernel=k, stride=si, dilation=di, pad_lo=lo, pad_hi=hi, out=out, input_dilation=i)
+        for n, k, si, di, (lo, hi), out, i in zip(sizes, kernel, s, d, both, outs, inner, strict=True)
+    )
+    return ConvPlan(
+        dtype=require_dtype(dtype, FLOATS, WHY),
+        axes=axes,
+        in_channels=channels(shape, place),
+        out_channels=out_channels,
+        layout=place,
+        groups=whole(groups, "groups", 1),
+        batch_groups=whole(batch_groups, "batch_groups", 1),
+        flip=bool(flip),
+        edge=kind(Edge, edge, "edge"),
+        accumulate=accumulator(dtype),
+    )
+
+
+def conv_transpose(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "float32",
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "channels_first",
+    flip: bool = False,
+) -> ConvPlan:
+    """The adjoint of `conv`, weights (I, O/g, *kernel): (n-1)*stride + (kernel-1)*dilation + 1 - pads + output_padding."""
+    place, sizes = spatial(shape, layout)
+    rank = len(sizes)
+    kernel, out_channels = transposed_weights_of(w_shape, rank, channels(shape, place), groups)
+    axes = _sizes.transposed_axes(
+        sizes,
+        kernel,
+        per_axis(stride, rank, "stride"),
+        per_axis(dilation, rank, "dilation"),
+        pads(padding, rank, minimum=None),
+        per_axis(output_padding, rank, "output_padding", 0),
+    )
+    return ConvPlan(
+        dtype=require_dtype(dtype, FLOATS, WHY),
+        axes=axes,
+        in_channels=channels(shape, place),
+        out_channels=out_channels,
+        direction=Direction.TRANSPOSED,
+        layout=place,
+        groups=whole(groups, "groups", 1),
+        flip=bool(flip),
+        accumulate=accumulator(dtype),
+    )
+
+
+def _windows(
+    shape: Shape, layout: str, kernel: Any, stride: Any, padding: Any, dilation: Any, rounding: str, clip: str
+) -> tuple[Layout, tuple[StridedAxis, ...]]:
+    place, sizes = spatial(shape, layout)
+    rank = len(sizes)
+    k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
+    s = k if stride is None else per_axis(stride, rank, "stride")
+    outs, both = _outs(sizes, k, s, d, padding, rounding, clip)
+    return place, _sizes.strided_axes(sizes, k, s, d, both, outs)
+
+
+def _outs(
+    sizes: PerAxis, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, padding: Any, rounding: str, clip: str
+) -> tuple[PerAxis, Pads]:
+    """Output sizes and pads of every axis."""
+    choice(rounding, "rounding", ("floor", "ceil"))
+    choice(clip, "clip", ("never", "padded", "always"))
+    rank = len(sizes)
+    reaches = tuple(_sizes.reach(k, d) for k, d in zip(kernel, dilation, strict=True))
+    if isinstance(padding, str) and padding != "valid":
+        lower = choice(padding, "padding", ("valid", "same", "same_lower")) == "same_lower"
+        solved = [_sizes.same(n, k, s, extra_at_end=not lower) for n, k, s in zip(sizes, reaches, stride, strict=True)]
+        return tuple(out for out, _ in solved), tuple(pair for _, pair in solved)
+    both = pads(0 if padding == "valid" else padding, rank, minimum=None)
+    size = _sizes.floor if rounding == "floor" else _sizes.ceil
+    outs = [size(n, lo + hi, k, s) for n, (lo, hi), k, s in zip(sizes, both, reaches, stride, strict=True)]
+    if rounding == "ceil" and (clip == "always" or (clip == "padded" and any(lo or hi for lo, hi in both))):
+        outs = [_sizes.clipped(out, n, lo, s) for out, n, (lo, _), s in zip(outs, sizes, both, stride, strict=True)]
+    return tuple(outs), both
+
+
+shares_arguments(min_pool, max_pool)
