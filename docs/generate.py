@@ -88,8 +88,7 @@ def signature(op: str) -> str:
         for name, value in vars(module).items()
         if inspect.isfunction(value)
         and value.__module__ == module.__name__
-        and not name.startswith("_")
-        and name in importlib.import_module("astride").__all__
+        and name in public
     ]
     lines = [f"astride.{f.__name__}{_spelled(inspect.signature(f))}" for f in functions]
     return "```text\n" + "\n".join(lines) + "\n```\n"
