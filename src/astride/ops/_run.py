@@ -10,7 +10,7 @@ import numpy as np
 from .. import dispatch, tape
 from ..backends.protocol import Array, Saved
 from ..errors import ArgumentError, ArrayError, AstrideError
-from ..plan import Plan
+from ..plan import Plan, Shape
 from ..rules import rule
 
 
@@ -27,7 +27,7 @@ def as_array(value: Any, name: str) -> Array:
     return array
 
 
-def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Array] | None = None, **arguments: Any) -> Any:
+def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = None, **arguments: Any) -> Any:
     """The plan a framework's rule makes of these arguments; its errors gain the operator's name, the rules' and the arrays.
 
     Arguments left at None are the rule's own defaults. Raises ArgumentError for one the rule does not have, naming those it has.
@@ -59,10 +59,32 @@ def run(
         raise error.within(rules=rules)
     if recorded and saved is not None:
         kept = saved
+        inputs = (*arrays, *[None] * (len(plan.roles) - len(arrays)))
 
         def pull(gradients: tuple[Array | None, ...], want: tuple[bool, ...]) -> tuple[Array | None, ...]:
             dy = gradients[0]
-            return (None,) * len(arrays) if dy is None else dispatch.backward(plan, dy, kept, want=want)
+            return (None,) * len(inputs) if dy is None else dispatch.backward(plan, dy, kept, want=want)
 
-        tape.record(tape.Node(plan.op, arrays, (y,), pull))
+        tape.record(tape.Node(plan.op, inputs, (y,), pull))
     return y, saved
+
+
+def plan(
+    op: str, shape: Shape, *, rules: str = "explicit", dtype: str = "float32", w_shape: Shape | None = None, **arguments: Any
+) -> Any:
+    """The plan an operator would follow, without data: `astride.plan("max_pool", x.shape, kernel=3, rules="caffe")`.
+
+    Raises ArgumentError: an operator, rules or arguments that do not exist or that the rules refuse; `w_shape` missing
+    for a convolution or given for anything else. UnsupportedError: the rules lack the operator.
+    """
+    weighted = op in ("conv", "conv_transpose")
+    if weighted != (w_shape is not None):
+        raise ArgumentError(
+            f"{op} {'needs' if weighted else 'has no'} w_shape",
+            given={"w_shape": w_shape},
+            operator=op,
+            rules=rules,
+            hint="w_shape=w.shape" if weighted else "no w_shape",
+        )
+    shapes = (tuple(shape), tuple(w_shape)) if w_shape is not None else (tuple(shape),)
+    return make_plan(op, rules, *shapes, dtype, given={"shape": tuple(shape)}, **arguments)

@@ -1,0 +1,93 @@
+"""astride: the operators that slide a window over an image, computed exactly as each framework does; and Caffe networks, alive.
+
+    y = astride.max_pool(x, kernel=3, stride=2, rules="caffe")
+    y, pull = astride.vjp(astride.max_pool, x, kernel=3)
+    net = astride.load_caffe("deploy.prototxt", "weights.caffemodel")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .autodiff import check_gradient, vjp
+from .errors import (
+    ArgumentError,
+    ArrayError,
+    AstrideError,
+    BackendUnavailable,
+    CaffeError,
+    ModelFileError,
+    PrototxtError,
+    UnknownLayerError,
+    UnsupportedError,
+)
+from .ops._run import plan
+from .ops.avg_pool import avg_pool
+from .ops.conv import conv
+from .ops.conv_transpose import conv_transpose
+from .ops.elementwise import elementwise
+from .ops.lp_pool import lp_pool
+from .ops.matmul import matmul
+from .ops.max_pool import max_pool
+from .ops.max_unpool import max_unpool
+from .ops.min_pool import min_pool
+from .ops.softmax import softmax
+from .ops.softmax_loss import softmax_loss
+from .ops.stochastic_pool import stochastic_pool
+from .settings import configure, use
+
+if TYPE_CHECKING:
+    from . import like
+    from .caffe.load import load_caffe
+    from .caffe.solver import load_solver
+
+__version__ = "0.1.0"
+
+LAZY = {"like": ".like", "load_caffe": ".caffe.load", "load_solver": ".caffe.solver"}
+"""Public names whose modules are imported at first use: they need more than the operators do."""
+
+__all__ = [
+    "ArgumentError",
+    "ArrayError",
+    "AstrideError",
+    "BackendUnavailable",
+    "CaffeError",
+    "ModelFileError",
+    "PrototxtError",
+    "UnknownLayerError",
+    "UnsupportedError",
+    "avg_pool",
+    "check_gradient",
+    "configure",
+    "conv",
+    "conv_transpose",
+    "elementwise",
+    "like",
+    "load_caffe",
+    "load_solver",
+    "lp_pool",
+    "matmul",
+    "max_pool",
+    "max_unpool",
+    "min_pool",
+    "plan",
+    "softmax",
+    "softmax_loss",
+    "stochastic_pool",
+    "use",
+    "vjp",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LAZY:
+        raise AttributeError(f"module 'astride' has no attribute {name!r}")
+    module = import_module(LAZY[name], __name__)
+    value = module if name == "like" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY})

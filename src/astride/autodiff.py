@@ -1,0 +1,212 @@
+"""Gradients of one operator: `vjp` runs it and hands back the way its gradients return; `check_gradient` tries them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import tape
+from .backends.protocol import Array
+from .errors import ArgumentError, ArrayError, UnsupportedError
+
+Pull = Callable[[Any], tuple[Array | None, ...]]
+
+MODULES = ("astride.ops.", "astride.like.")
+"""Where functions live that record what they do. Anything else would lose the arithmetic between two operators."""
+
+SAMPLES = 400
+"""Elements of one array that check_gradient tries; of larger arrays a random choice."""
+
+
+def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **kwargs: Any) -> tuple[Any, Pull]:
+    """Run one operator and return (its result, pull), where pull(g) gives the gradients of sum(g * result).
+
+    Shapes    pull returns one entry per positional argument: an array of its shape and dtype, or None where it is no
+              floating array or not in `wrt` (positions; default all). Keyword arrays get none. g is like the result;
+              with several results g belongs to the first, or is a tuple with None where nothing flows back
+    Numbers   computed by the backend that ran forward; pull may be called again and again. The arrays given are held,
+              not copied: they must not change before the last pull
+    Raises    UnsupportedError: fn is not an operator of astride or a function of astride.like
+              ArgumentError: `wrt` names a position that holds no floating array; ArrayError: g does not fit
+    Example
+    >>> import numpy as np, astride
+    >>> from astride.like import pytorch as F
+    >>> y, pull = astride.vjp(F.max_pool1d, np.array([[[1.0, 3.0, 2.0, 2.0]]]), 2)
+    >>> pull(np.ones_like(y))[0].tolist()
+    [[[0.0, 1.0, 1.0, 0.0]]]
+    """
+    _require_operator(fn)
+    # a fresh view of each array, so that an array given twice has two identities
+    own = [a.view() if isinstance(a, np.ndarray) else a for a in args]
+    floating = [i for i, a in enumerate(own) if isinstance(a, np.ndarray) and a.dtype.kind not in "iub"]
+    wanted = floating if wrt is None else [int(i) for i in wrt]
+    for i in wanted:
+        if i not in floating:
+            raise ArgumentError(f"argument {i} is no floating array", given={"wrt": wrt}, required=f"positions among {floating}")
+    with tape.recording() as recorded:
+        result = fn(*own, **kwargs)
+    outputs = result if isinstance(result, tuple) else (result,)
+
+    def pull(g: Any) -> tuple[Array | None, ...]:
+        gradients = _seed(outputs, g)
+        alive = {id(own[i]) for i in wanted}
+        for node in recorded.nodes:
+            if any(a is not None and id(a) in alive for a in node.inputs):
+                alive.update(id(o) for o in node.outputs)
+        for node in reversed(recorded.nodes):
+            arriving = tuple(gradients.get(id(o)) for o in node.outputs)
+            want = tuple(a is not None and id(a) in alive for a in node.inputs)
+            if not any(want) or all(a is None for a in arriving):
+                continue
+            for array, gradient in zip(node.inputs, node.pull(arriving, want), strict=True):
+                if array is not None and gradient is not None:
+                    before = gradients.get(id(array))
+                    gradients[id(array)] = gradient if before is None else before + gradient
+        return tuple(gradients.get(id(a)) if i in wanted else None for i, a in enumerate(own))
+
+    return result, pull
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One argument's gradient against differences. Errors are relative to the argument's largest gradient."""
+
+    argument: int
+    tried: int
+    kinks: int
+    error: float
+    worst: tuple[int, ...] | None
+    analytic: float
+    numeric: float
+
+
+@dataclass(frozen=True, slots=True)
+class GradientReport:
+    """What check_gradient found: true where every argument's error is within the tolerance."""
+
+    name: str
+    tolerance: float
+    differences: tuple[Difference, ...]
+
+    def __bool__(self) -> bool:
+        return all(d.error <= self.tolerance for d in self.differences)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {'gradients agree' if self else 'GRADIENTS DIFFER'} (tolerance {self.tolerance:g})"]
+        for d in self.differences:
+            line = f"  argument {d.argument}: error {d.error:.2e} over {d.tried} elements"
+            if d.kinks:
+                line += f", {d.kinks} at a kink left out (tie or zero within the step)"
+            if d.error > self.tolerance:
+                line += f"; at {d.worst} analytic {d.analytic:.6g}, numeric {d.numeric:.6g}"
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def check_gradient(
+    fn: Callable[..., Any],
+    *args: Any,
+    wrt: Sequence[int] | None = None,
+    tolerance: float = 1e-6,
+    step: float = 1e-5,
+    seed: int = 0,
+    **kwargs: Any,
+) -> GradientReport:
+    """Compare an operator's gradients with central differences of a random projection of its result, in float64.
+
+    Floating arguments are taken as float64. Where the slopes to the left and to the right differ (a tie, a zero, a
+    kink within `step`), no derivative exists; such elements are counted in the report and left out.
+
+    Raises    UnsupportedError: fn is not an operator of astride or a function of astride.like
+              ArgumentError: no floating array among the arguments
+    Example
+    >>> import numpy as np, astride
+    >>> from astride.like import pytorch as F
+    >>> bool(astride.check_gradient(F.lp_pool2d, np.random.default_rng(0).normal(size=(1, 1, 4, 4)), 2.0, 2))
+    True
+    """
+    own = [a.astype(np.float64) if isinstance(a, np.ndarray) and a.dtype.kind not in "iub" else a for a in args]
+    for name, value in kwargs.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "iub":
+            kwargs[name] = value.astype(np.float64)
+    result, pull = vjp(fn, *own, wrt=wrt, **kwargs)
+    first = result[0] if isinstance(result, tuple) else result
+    rng = np.random.default_rng(seed)
+    projection = rng.normal(size=first.shape)
+    gradients = pull(projection)
+    if all(g is None for g in gradients):
+        raise ArgumentError("there is no floating array to differentiate by", given={"wrt": wrt}, operator=getattr(fn, "__name__", None))
+
+    def value() -> float:
+        y = fn(*own, **kwargs)
+        return float((projection * (y[0] if isinstance(y, tuple) else y)).sum())
+
+    differences = [
+        _difference(i, own[i], gradient, value, step, rng) for i, gradient in enumerate(gradients) if gradient is not None
+    ]
+    return GradientReport(getattr(fn, "__name__", "operator"), tolerance, tuple(differences))
+
+
+def _difference(
+    argument: int, x: Array, gradient: Array, value: Callable[[], float], step: float, rng: np.random.Generator
+) -> Difference:
+    places = rng.permutation(x.size)[:SAMPLES]
+    middle = value()
+    scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-12)
+    worst, error, kinks, at = None, 0.0, 0, (0.0, 0.0)
+    for flat in places:
+        place = tuple(int(i) for i in np.unravel_index(flat, x.shape))
+        kept = x[place]
+        h = step * max(1.0, abs(float(kept)))
+        x[place] = kept + h
+        above = value()
+        x[place] = kept - h
+        below = value()
+        x[place] = kept
+        right, left, central = (above - middle) / h, (middle - below) / h, (above - below) / (2 * h)
+        if abs(right - left) > 1e-3 * max(abs(right), abs(left), scale) + 1e-6:
+            kinks += 1
+            continue
+        off = abs(central - float(gradient[place])) / max(scale, abs(central))
+        if not off <= error:
+            worst, error, at = place, off, (float(gradient[place]), central)
+    return Difference(argument, len(places), kinks, error, worst, *at)
+
+
+def _seed(outputs: tuple[Any, ...], g: Any) -> dict[int, Array]:
+    """The gradients that pull starts from, by the identity of the output."""
+    arriving = g if isinstance(g, tuple) else (g,)
+    if len(arriving) > len(outputs):
+        raise ArrayError("g has more parts than the result", required=f"at most {len(outputs)}: {len(arriving)}")
+    seeds: dict[int, Array] = {}
+    for part, y in zip(arriving, outputs, strict=False):
+        if part is None:
+            continue
+        array = part if isinstance(part, np.ndarray) else np.asarray(part, y.dtype)
+        if array.shape != y.shape or array.dtype != y.dtype:
+            raise ArrayError(
+                "g does not fit the result",
+                given={"g": array},
+                required=f"shape {y.shape}, dtype {y.dtype.name}",
+                hint="numpy.ones_like(y)",
+            )
+        seeds[id(y)] = array
+    return seeds
+
+
+def _require_operator(fn: Any) -> None:
+    module, name = getattr(fn, "__module__", "") or "", getattr(fn, "__name__", "")
+    if not module.startswith(MODULES) or getattr(sys.modules.get(module), name, None) is not fn:
+        raise UnsupportedError(
+            f"{getattr(fn, '__name__', fn)!r} is not one operator of astride",
+            operator="vjp",
+            because="arithmetic between two operators is not recorded",
+            hint="vjp of each operator by itself, e.g. astride.max_pool or a function of astride.like.pytorch",
+        )
+
+
+__all__ = ["Difference", "GradientReport", "check_gradient", "vjp"]

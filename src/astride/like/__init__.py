@@ -1,0 +1,26 @@
+"""Each framework's own functions on NumPy arrays: its names, argument order, defaults, layouts and refusals.
+
+    from astride.like import pytorch as F
+    y = F.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+FRAMEWORKS: dict[str, str] = {
+    "caffe": "BVLC Caffe's layers with their own fields",
+    "mps": "Metal Performance Shaders on (N, H, W, C) arrays",
+    "numpy_loops": "the loops of NumPy courses",
+    "pytorch": "torch.nn.functional",
+}
+"""name -> what its functions mirror."""
+
+__all__ = ["FRAMEWORKS", "caffe", "mps", "numpy_loops", "pytorch"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in FRAMEWORKS:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
