@@ -1,8 +1,8 @@
 """astride: the operators that slide a window over an image, computed exactly as each framework does; and Caffe networks, alive.
 
-    y = astride.max_pool(x, kernel=3, stride=2, rules="caffe")
-    y, pull = astride.vjp(astride.max_pool, x, kernel=3)
-    net = astride.load_caffe("deploy.prototxt", "weights.caffemodel")
+y = astride.max_pool(x, kernel=3, stride=2, rules="caffe")
+y, pull = astride.vjp(astride.max_pool, x, kernel=3)
+net = astride.load_caffe("deploy.prototxt", "weights.caffemodel")
 """
 
 from __future__ import annotations

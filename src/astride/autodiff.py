@@ -130,16 +130,18 @@ def check_gradient(
     True
     """
     own = [a.astype(np.float64) if isinstance(a, np.ndarray) and a.dtype.kind not in "iub" else a for a in args]
-    for name, value in kwargs.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind not in "iub":
-            kwargs[name] = value.astype(np.float64)
+    for name, given in kwargs.items():
+        if isinstance(given, np.ndarray) and given.dtype.kind not in "iub":
+            kwargs[name] = given.astype(np.float64)
     result, pull = vjp(fn, *own, wrt=wrt, **kwargs)
     first = result[0] if isinstance(result, tuple) else result
     rng = np.random.default_rng(seed)
     projection = rng.normal(size=first.shape)
     gradients = pull(projection)
     if all(g is None for g in gradients):
-        raise ArgumentError("there is no floating array to differentiate by", given={"wrt": wrt}, operator=getattr(fn, "__name__", None))
+        raise ArgumentError(
+            "there is no floating array to differentiate by", given={"wrt": wrt}, operator=getattr(fn, "__name__", None)
+        )
 
     def value() -> float:
         y = fn(*own, **kwargs)

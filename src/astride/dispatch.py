@@ -67,7 +67,9 @@ def _candidates(op: str, wanted: str, declined: list[tuple[str, str]]) -> list[t
     chosen = [kernel for kernel in kernels if kernel.name == rung]
     if not chosen:
         names = ", ".join(f"{place}:{kernel.name}" for kernel in kernels) or "none"
-        raise ArgumentError(f"backend {place} has no kernel of that name for {op}", given={"backend": wanted}, required=f"one of {names}")
+        raise ArgumentError(
+            f"backend {place} has no kernel of that name for {op}", given={"backend": wanted}, required=f"one of {names}"
+        )
     return [(place, kernel) for kernel in chosen]
 
 
@@ -91,9 +93,7 @@ def forward(
     return result, None if saved is None else replace(saved, kernel=chosen.name)
 
 
-def backward(
-    plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None = None, backend: str | None = None
-) -> Arrays:
+def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None = None, backend: str | None = None) -> Arrays:
     """Gradients of `sum(dy * y)` in the order of the plan's roles; None for absent, unwanted and integer arrays.
 
     Computed by the kernel that made `saved` unless a backend is named here.
@@ -126,7 +126,9 @@ def _check(plan: Plan, arrays: Arrays) -> Shape:
             raise ArrayError(f"{role} is not a NumPy array", given={role: type(array).__name__}, hint=f"numpy.asarray({role})")
         if role in plan.integer_roles:
             if array.dtype.kind not in "iu":
-                raise ArrayError(f"{role} are not integers", required=f"an integer dtype: {array.dtype.name}", hint=f"{role}.astype('int64')")
+                raise ArrayError(
+                    f"{role} are not integers", required=f"an integer dtype: {array.dtype.name}", hint=f"{role}.astype('int64')"
+                )
         elif array.dtype.name != plan.dtype:
             raise ArrayError(
                 f"{role} has another dtype than the plan; nothing is promoted",

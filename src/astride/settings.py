@@ -72,7 +72,9 @@ def _changed(base: Settings, backend: Any, threads: Any) -> Settings:
     if backend is not None and (not isinstance(backend, str) or not backend):
         raise ArgumentError("a backend is chosen by its name", given={"backend": backend}, hint='backend="auto"')
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ArgumentError("threads counts from 1", given={"threads": threads}, required=f"threads >= 1: {threads!r}", hint="threads=1")
+        raise ArgumentError(
+            "threads counts from 1", given={"threads": threads}, required=f"threads >= 1: {threads!r}", hint="threads=1"
+        )
     changes: dict[str, Any] = {}
     if backend is not None:
         changes["backend"] = backend

@@ -28,6 +28,8 @@ class Node:
 
 @dataclass(slots=True)
 class Tape:
+    """The steps of one recording, in the order they ran."""
+
     nodes: list[Node] = field(default_factory=list)
 
 
@@ -46,6 +48,7 @@ def recording() -> Iterator[Tape]:
 
 
 def active() -> bool:
+    """True while a tape records in this context."""
     return _active.get() is not None
 
 

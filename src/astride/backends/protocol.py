@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,19 +33,15 @@ class Saved:
     kernel: str = ""
 
 
-class Forward(Protocol):
-    """`arrays` in the order of the plan's roles, None where absent. With `save`, the second result is a Saved.
+Forward = Callable[..., tuple[Array, Saved | None]]
+"""forward(plan, *arrays, out, save) -> (out, saved): arrays in the order of the plan's roles, None where absent.
 
-    `out`, where given, has the right shape and dtype and is written in full.
-    """
+`out` has the right shape and dtype, is C-contiguous or the caller's own, and is written in full. Without `save` the
+second result is None.
+"""
 
-    def __call__(self, plan: Any, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]: ...
-
-
-class Backward(Protocol):
-    """Gradients in the order of the plan's roles; None where `want` is False or there is none."""
-
-    def __call__(self, plan: Any, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays: ...
+Backward = Callable[..., Arrays]
+"""backward(plan, dy, saved, *, want) -> gradients in the order of the plan's roles; None where `want` is False."""
 
 
 def accepts_all(plan: Any) -> str | None:
@@ -81,4 +77,16 @@ def no_offset(dtype: np.dtype[Any]) -> int:
     return int(np.iinfo(dtype).max)
 
 
-__all__ = ["Array", "Arrays", "Backend", "Backward", "Forward", "Kernel", "Plan", "Saved", "accepts_all", "no_offset", "offset_dtype"]
+__all__ = [
+    "Array",
+    "Arrays",
+    "Backend",
+    "Backward",
+    "Forward",
+    "Kernel",
+    "Plan",
+    "Saved",
+    "accepts_all",
+    "no_offset",
+    "offset_dtype",
+]

@@ -1,7 +1,7 @@
 """Each framework's own functions on NumPy arrays: its names, argument order, defaults, layouts and refusals.
 
-    from astride.like import pytorch as F
-    y = F.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True)
+from astride.like import pytorch as F
+y = F.max_pool2d(x, 3, stride=2, padding=1, ceil_mode=True)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Caffe's Pooling, Convolution and Deconvolution layers as functions on NumPy arrays, with the layers' own fields.
 
-    y = caffe.pooling(x, pool="AVE", kernel_size=3, stride=2)
-    y = caffe.convolution(x, w, b, num_output=8, kernel_size=3, pad=1)
+y = caffe.pooling(x, pool="AVE", kernel_size=3, stride=2)
+y = caffe.convolution(x, w, b, num_output=8, kernel_size=3, pad=1)
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def pooling(
         draws = None
         if plan.reduce is Reduce.STOCHASTIC:
             if (uniform is None) == (seed is None):
-                raise ArgumentError("training needs draws from one place", given={"uniform": uniform, "seed": seed}, hint="seed=0")
+                raise ArgumentError(
+                    "training needs draws from one place", given={"uniform": uniform, "seed": seed}, hint="seed=0"
+                )
             shape = (*x.shape[:2], *(axis.out for axis in plan.axes))
             draws = uniforms(shape, x.dtype, seed or 0) if uniform is None else as_array(uniform, "uniform")
     except AstrideError as error:
@@ -129,10 +131,14 @@ def _convolve(name: str, rule: Callable[..., ConvPlan], x: Any, w: Any, b: Any, 
     bias_term = fields.pop("bias_term", b is not None)
     try:
         if bias_term != (b is not None):
-            raise ArgumentError("bias_term and b disagree", given={"bias_term": bias_term, "b": b}, hint=f"bias_term={b is not None}")
+            raise ArgumentError(
+                "bias_term and b disagree", given={"bias_term": bias_term, "b": b}, hint=f"bias_term={b is not None}"
+            )
         axis = axis + x.ndim if axis < 0 else axis
         if not 0 <= axis < x.ndim - 1:
-            raise ArgumentError("axis leaves no spatial axes", given={"axis": axis, "x": x}, required=f"0 <= axis < {x.ndim - 1}", hint="axis=1")
+            raise ArgumentError(
+                "axis leaves no spatial axes", given={"axis": axis, "x": x}, required=f"0 <= axis < {x.ndim - 1}", hint="axis=1"
+            )
         if "num_output" not in fields:
             fields["num_output"] = w.shape[0] if name == "convolution" else w.shape[1] * fields.get("group", 1)
         before, after = x.shape[:axis], x.shape[axis:]

@@ -225,14 +225,18 @@ def convolution_transpose(
 def _weights(weights: Any) -> Array:
     w = as_array(weights, "weights")
     if w.ndim != 4:
-        raise ArgumentError("weights have the wrong rank", given={"weights": w}, required=f"(out, kH, kW, in/groups), ndim == 4: {w.ndim}")
+        raise ArgumentError(
+            "weights have the wrong rank", given={"weights": w}, required=f"(out, kH, kW, in/groups), ndim == 4: {w.ndim}"
+        )
     return w
 
 
 def _place(offset: Any, destination_size: Any, policy: int) -> dict[str, Any]:
     """The rule's arguments for where windows lie, in axis order (y, x)."""
     if destination_size is not None and offset is None:
-        raise ArgumentError("a destination size needs an offset", given={"destination_size": destination_size}, hint="offset=(0, 0)")
+        raise ArgumentError(
+            "a destination size needs an offset", given={"destination_size": destination_size}, hint="offset=(0, 0)"
+        )
     return {
         "layout": "channels_last",
         "rules": "mps",

@@ -39,6 +39,8 @@ def conv(x: Array, w: Array, b: Array | None = None, stride: Any = 1, pad: Any =
     return _conv.conv(x, w, b, stride=stride, padding=pad, layout=layout, rules="numpy_loops")
 
 
-def conv_transpose(x: Array, w: Array, b: Array | None = None, stride: Any = 1, pad: Any = 0, *, layout: str = "channels_first") -> Array:
+def conv_transpose(
+    x: Array, w: Array, b: Array | None = None, stride: Any = 1, pad: Any = 0, *, layout: str = "channels_first"
+) -> Array:
     """`y[window] += x[place] * w` for every place; w (C, F, HH, WW). See astride.conv_transpose."""
     return _conv_transpose.conv_transpose(x, w, b, stride=stride, padding=pad, layout=layout, rules="numpy_loops")

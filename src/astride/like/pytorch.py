@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .. import tape
 from ..backends.protocol import Array
 from ..errors import ArgumentError
@@ -22,25 +20,45 @@ from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
 
-__all__ = [f"{op}{rank}d" for op in ("avg_pool", "conv", "conv_transpose", "lp_pool", "max_pool", "max_unpool") for rank in (1, 2, 3)]
+__all__ = [
+    f"{op}{rank}d" for op in ("avg_pool", "conv", "conv_transpose", "lp_pool", "max_pool", "max_unpool") for rank in (1, 2, 3)
+]
 
 
 def max_pool1d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     """Max pooling over (N, C, L) or (C, L); indices flat in the plane. See astride.max_pool."""
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool2d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     """Max pooling over (N, C, H, W) or (C, H, W); indices flat in the plane. See astride.max_pool."""
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool3d(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     """Max pooling over (N, C, D, H, W) or (C, D, H, W); indices flat in the volume. See astride.max_pool."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -94,32 +112,44 @@ def lp_pool3d(input: Array, norm_type: float, kernel_size: Any, stride: Any = No
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def max_unpool1d(input: Array, indices: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Array:
+def max_unpool1d(
+    input: Array, indices: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Array:
     """Max unpooling over (N, C, L) or (C, L). See astride.max_unpool."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input: Array, indices: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Array:
+def max_unpool2d(
+    input: Array, indices: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Array:
     """Max unpooling over (N, C, H, W) or (C, H, W). See astride.max_unpool."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input: Array, indices: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Array:
+def max_unpool3d(
+    input: Array, indices: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Array:
     """Max unpooling over (N, C, D, H, W) or (C, D, H, W). See astride.max_unpool."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
-def conv1d(input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Array:
+def conv1d(
+    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Array:
     """Convolution over (N, C, L) or (C, L). See astride.conv."""
     return _conv(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Array:
+def conv2d(
+    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Array:
     """Convolution over (N, C, H, W) or (C, H, W). See astride.conv."""
     return _conv(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Array:
+def conv3d(
+    input: Array, weight: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Array:
     """Convolution over (N, C, D, H, W) or (C, D, H, W). See astride.conv."""
     return _conv(3, input, weight, bias, stride, padding, dilation, groups)
 
@@ -185,8 +215,15 @@ def _max_pool(
 
 
 def _avg_pool(
-    rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None
-) -> Any:
+    rank: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:
     def compute(x: Array) -> Array:
         return avg_pool(
             x,
@@ -199,19 +236,19 @@ def _avg_pool(
             rules="pytorch",
         )
 
-    return _batched(rank, input, compute)
+    return _batched_one(rank, input, compute)
 
 
-def _lp_pool(rank: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
+def _lp_pool(rank: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Array:
     def compute(x: Array) -> Array:
         return lp_pool(
             x, p=norm_type, kernel=_one_or_all(kernel_size), stride=_one_or_all(stride), ceil_mode=ceil_mode, rules="pytorch"
         )
 
-    return _batched(rank, input, compute)
+    return _batched_one(rank, input, compute)
 
 
-def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Any:
+def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Array:
     places = as_array(indices, "indices")
     if places.ndim == rank + 1:
         places = places[None]
@@ -227,10 +264,10 @@ def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: A
             rules="pytorch",
         )
 
-    return _batched(rank, input, compute)
+    return _batched_one(rank, input, compute)
 
 
-def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Array:
     def compute(x: Array) -> Array:
         return conv(
             x,
@@ -243,12 +280,12 @@ def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: A
             rules="pytorch",
         )
 
-    return _batched(rank, input, compute)
+    return _batched_one(rank, input, compute)
 
 
 def _conv_transpose(
     rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
-) -> Any:
+) -> Array:
     def compute(x: Array) -> Array:
         return conv_transpose(
             x,
@@ -262,7 +299,7 @@ def _conv_transpose(
             rules="pytorch",
         )
 
-    return _batched(rank, input, compute)
+    return _batched_one(rank, input, compute)
 
 
 def _batched(rank: int, input: Any, compute: Callable[[Array], Any]) -> Any:
@@ -280,7 +317,13 @@ def _batched(rank: int, input: Any, compute: Callable[[Array], Any]) -> Any:
     result = compute(tape.view(x, lambda a: a[None], lambda g: g[0]))
     if isinstance(result, tuple):
         return tuple(tape.view(y, lambda a: a[0], lambda g: g[None]) for y in result)
-    return tape.view(np.asarray(result), lambda a: a[0], lambda g: g[None])
+    return tape.view(result, lambda a: a[0], lambda g: g[None])
+
+
+def _batched_one(rank: int, input: Any, compute: Callable[[Array], Array]) -> Array:
+    """_batched for functions with one result."""
+    y: Array = _batched(rank, input, compute)
+    return y
 
 
 def _one_or_all(value: Any) -> Any:

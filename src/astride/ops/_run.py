@@ -23,7 +23,9 @@ def as_array(value: Any, name: str) -> Array:
     except ValueError:
         raise ArrayError(f"{name} is not an array", given={name: type(value).__name__}, hint=f"numpy.asarray({name})") from None
     if array.dtype.kind in "OSUMmc" or (array.dtype.kind == "V" and array.dtype.name != "bfloat16"):
-        raise ArrayError(f"{name} is not an array of real numbers", given={name: array}, hint=f"numpy.asarray({name}, dtype='float32')")
+        raise ArrayError(
+            f"{name} is not an array of real numbers", given={name: array}, hint=f"numpy.asarray({name}, dtype='float32')"
+        )
     return array
 
 
@@ -41,7 +43,11 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
             raise ArgumentError(
                 f"there is no argument {unknown[0]!r}", given={n: kept[n] for n in unknown}, required=f"one of {', '.join(known)}"
             )
-        if "kernel" in known and "kernel" not in kept and inspect.signature(function).parameters["kernel"].default is inspect.Parameter.empty:
+        if (
+            "kernel" in known
+            and "kernel" not in kept
+            and inspect.signature(function).parameters["kernel"].default is inspect.Parameter.empty
+        ):
             raise ArgumentError("the kernel is not given", given={"kernel": None}, hint="kernel=2")
         return function(*shapes, **kept)
     except AstrideError as error:
@@ -49,7 +55,12 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
 
 
 def run(
-    plan: Plan, *arrays: Array | None, out: Array | None = None, backend: str | None = None, save: bool = False, rules: str | None = None
+    plan: Plan,
+    *arrays: Array | None,
+    out: Array | None = None,
+    backend: str | None = None,
+    save: bool = False,
+    rules: str | None = None,
 ) -> tuple[Array, Saved | None]:
     """Compute, and record the step where a tape is active. `save` asks for the saved record in any case."""
     recorded = tape.active()

@@ -65,11 +65,25 @@ def extreme(
     """The shared body of max_pool and min_pool."""
     x = as_array(x, "x")
     plan = make_plan(
-        op, rules, x.shape, x.dtype.name, given={"x": x}, kernel=kernel, stride=stride, padding=padding, dilation=dilation, layout=layout, **options
+        op,
+        rules,
+        x.shape,
+        x.dtype.name,
+        given={"x": x},
+        kernel=kernel,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        layout=layout,
+        **options,
     )
     if return_indices and not plan.picks:
         raise ArgumentError(
-            "these rules pick no single tap, so there is no index", given={"tie": str(plan.tie)}, operator=op, rules=rules, hint='tie="first"'
+            "these rules pick no single tap, so there is no index",
+            given={"tie": str(plan.tie)},
+            operator=op,
+            rules=rules,
+            hint='tie="first"',
         )
     y, saved = run(plan, x, out=out, backend=backend, save=return_indices, rules=rules)
     if not return_indices:

@@ -95,7 +95,9 @@ def uniforms(shape: Shape, dtype: Any, seed: int, stream: int = 0) -> Array:
     counter = (i // 4, stream), word i % 4.
     """
     if not 0 <= seed < 2**64 or not 0 <= stream < 2**64:
-        raise ArgumentError("a seed has 64 bits", given={"seed": seed, "stream": stream}, required="0 <= seed < 2**64", hint="seed=0")
+        raise ArgumentError(
+            "a seed has 64 bits", given={"seed": seed, "stream": stream}, required="0 <= seed < 2**64", hint="seed=0"
+        )
     count = int(np.prod(shape))
     block = np.arange(-(-count // 4), dtype=np.uint64)
     counters = [block & _LOW, block >> np.uint64(32), np.full_like(block, stream & 0xFFFFFFFF), np.full_like(block, stream >> 32)]
@@ -111,6 +113,11 @@ def philox(counters: list[NDArray[np.uint64]], key: tuple[int, int]) -> list[NDA
     k0, k1 = key
     for _ in range(10):
         p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (p1 >> np.uint64(32)) ^ c1 ^ np.uint64(k0), p1 & _LOW, (p0 >> np.uint64(32)) ^ c3 ^ np.uint64(k1), p0 & _LOW
+        c0, c1, c2, c3 = (
+            (p1 >> np.uint64(32)) ^ c1 ^ np.uint64(k0),
+            p1 & _LOW,
+            (p0 >> np.uint64(32)) ^ c3 ^ np.uint64(k1),
+            p0 & _LOW,
+        )
         k0, k1 = (k0 + _WEYL[0]) & 0xFFFFFFFF, (k1 + _WEYL[1]) & 0xFFFFFFFF
     return [c0, c1, c2, c3]

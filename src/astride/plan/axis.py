@@ -91,7 +91,12 @@ class StridedAxis:
         )
 
     def __str__(self) -> str:
-        parts = [f"{self.size} -> {self.out}", f"kernel {self.kernel}", f"stride {self.stride}", f"pads {self.pad_lo},{self.pad_hi}"]
+        parts = [
+            f"{self.size} -> {self.out}",
+            f"kernel {self.kernel}",
+            f"stride {self.stride}",
+            f"pads {self.pad_lo},{self.pad_hi}",
+        ]
         if self.dilation > 1:
             parts.append(f"dilation {self.dilation}")
         if self.input_dilation > 1:
@@ -145,7 +150,9 @@ class ExplicitAxis:
         return range(self.starts[window], self.ends[window])
 
     def __str__(self) -> str:
-        return f"{self.size} -> {self.out}, windows " + " ".join(f"[{a},{b})" for a, b in zip(self.starts, self.ends, strict=True))
+        return f"{self.size} -> {self.out}, windows " + " ".join(
+            f"[{a},{b})" for a, b in zip(self.starts, self.ends, strict=True)
+        )
 
 
 Axis = StridedAxis | ExplicitAxis

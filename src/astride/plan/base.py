@@ -51,10 +51,12 @@ class Plan:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The plan written by `to_dict`. Raises ArgumentError: unknown or missing fields, values out of their set."""
-        hints = _hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]
         given = {name: value for name, value in data.items() if name != "plan"}
         if given.keys() - hints.keys():
-            raise ArgumentError(f"this is not a saved {cls.__name__}", given={"unknown fields": sorted(given.keys() - hints.keys())})
+            raise ArgumentError(
+                f"this is not a saved {cls.__name__}", given={"unknown fields": sorted(given.keys() - hints.keys())}
+            )
         try:
             return cls(**{name: _typed(value, hints[name]) for name, value in given.items()})
         except (TypeError, ValueError) as error:

@@ -66,7 +66,9 @@ class ConvPlan(Plan):
                 given={"batch_groups": self.batch_groups, "groups": self.groups, "out_channels": self.out_channels},
             )
         if self.edge is Edge.CONSTANT:
-            raise ArgumentError("a convolution has no constant edge", given={"edge": str(self.edge)}, hint='edge="skip" pads with zeros')
+            raise ArgumentError(
+                "a convolution has no constant edge", given={"edge": str(self.edge)}, hint='edge="skip" pads with zeros'
+            )
         transposed = self.direction is Direction.TRANSPOSED
         if transposed and (self.edge is not Edge.SKIP or self.batch_groups > 1 or any(a.input_dilation > 1 for a in self.axes)):
             raise ArgumentError(

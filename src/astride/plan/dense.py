@@ -160,9 +160,7 @@ class SoftmaxLossPlan(Plan):
 
 def _known_dtype(dtype: str) -> None:
     if dtype not in DENSE_DTYPES:
-        raise ArgumentError(
-            "dense operators compute in float32 or float64", given={"dtype": dtype}, hint='x.astype("float32")'
-        )
+        raise ArgumentError("dense operators compute in float32 or float64", given={"dtype": dtype}, hint='x.astype("float32")')
 
 
 def _known_axis(axis: int) -> None:

@@ -80,9 +80,13 @@ class PoolPlan(Plan):
         if self.divisor is Divisor.OVERRIDE and self.divisor_override == 0:
             raise ArgumentError("the divisor is zero", given={"divisor_override": 0}, hint="divisor_override=1")
         if self.reduce is Reduce.LP and not self.p > 0:
-            raise ArgumentError("the order of an Lp norm is positive", given={"p": self.p}, required=f"p > 0: {self.p}", hint="p=2.0")
+            raise ArgumentError(
+                "the order of an Lp norm is positive", given={"p": self.p}, required=f"p > 0: {self.p}", hint="p=2.0"
+            )
         if self.divisor_pad is not None and len(self.divisor_pad) != len(self.axes):
-            raise ArgumentError("divisor_pad needs a pair per axis", given={"divisor_pad": self.divisor_pad, "axes": len(self.axes)})
+            raise ArgumentError(
+                "divisor_pad needs a pair per axis", given={"divisor_pad": self.divisor_pad, "axes": len(self.axes)}
+            )
         if self.reduce in (Reduce.STOCHASTIC, Reduce.STOCHASTIC_MEAN) and self.edge is not Edge.SKIP:
             raise ArgumentError("stochastic pooling draws among the taps inside the input only", given={"edge": str(self.edge)})
 

@@ -28,7 +28,12 @@ RULES: dict[str, str] = {
 def module(name: str) -> ModuleType:
     """The module of one framework's rules. Raises ArgumentError with the known names."""
     if name not in RULES:
-        raise ArgumentError("there are no rules of that name", given={"rules": name}, required=f"one of {', '.join(RULES)}", hint='rules="explicit"')
+        raise ArgumentError(
+            "there are no rules of that name",
+            given={"rules": name},
+            required=f"one of {', '.join(RULES)}",
+            hint='rules="explicit"',
+        )
     return import_module(f"{__name__}.{name}")
 
 
@@ -39,7 +44,11 @@ def rule(name: str, op: str) -> Callable[..., Any]:
     if op.startswith("_") or function is None or getattr(function, "__module__", "") != found.__name__:
         have = [known for known in RULES if has(known, op)]
         raise UnsupportedError(
-            f"{name} has no {op}", operator=op, rules=name, hint=f'rules="{have[0]}"' if have else None, required=f"one of {', '.join(have)}"
+            f"{name} has no {op}",
+            operator=op,
+            rules=name,
+            hint=f'rules="{have[0]}"' if have else None,
+            required=f"one of {', '.join(have)}",
         )
     return function  # type: ignore[no-any-return]
 

@@ -31,16 +31,24 @@ def layout_of(layout: str, rank: int) -> Layout:
     if layout not in ALIASES:
         raise ArgumentError("there is no layout of that name", given={"layout": layout}, required=f"one of {', '.join(ALIASES)}")
     if str(layout).isupper() and len(layout) != rank + 2:
-        raise ArgumentError("the layout has another number of axes than x", given={"layout": layout}, required=f"{rank + 2} letters: {len(layout)}")
+        raise ArgumentError(
+            "the layout has another number of axes than x",
+            given={"layout": layout},
+            required=f"{rank + 2} letters: {len(layout)}",
+        )
     return ALIASES[layout]
 
 
 def spatial(shape: Sequence[int], layout: str, *, ranks: Iterable[int] = (1, 2, 3)) -> tuple[Layout, Shape]:
-    """(layout, spatial sizes) of an input of this shape. Raises ArgumentError: a rank the operator does not have, an empty axis."""
+    """(layout, spatial sizes) of an input of this shape. Raises ArgumentError: a rank the operator lacks, an empty axis."""
     rank = len(shape) - 2
     if rank not in ranks:
         axes = " or ".join(str(r + 2) for r in ranks)
-        raise ArgumentError("x has the wrong rank", required=f"x.ndim is {axes}: {len(shape)}", hint="a batch and a channel axis besides the windows' axes")
+        raise ArgumentError(
+            "x has the wrong rank",
+            required=f"x.ndim is {axes}: {len(shape)}",
+            hint="a batch and a channel axis besides the windows' axes",
+        )
     place = layout_of(layout, rank)
     sizes = tuple(int(s) for s in (shape[2:] if place is Layout.CHANNELS_FIRST else shape[1:-1]))
     if min(sizes) < 1:
@@ -61,16 +69,20 @@ def whole(value: Any, name: str, minimum: int | None = None) -> int:
     except TypeError:
         raise ArgumentError(f"{name} is not a whole number", given={name: value}) from None
     if minimum is not None and number < minimum:
-        raise ArgumentError(f"{name} is below {minimum}", given={name: value}, required=f"{name} >= {minimum}: {number}", hint=f"{name}={minimum}")
+        raise ArgumentError(
+            f"{name} is below {minimum}", given={name: value}, required=f"{name} >= {minimum}: {number}", hint=f"{name}={minimum}"
+        )
     return number
 
 
 def per_axis(value: Any, rank: int, name: str, minimum: int | None = 1) -> PerAxis:
     """One whole number for every axis, or one per axis."""
-    if isinstance(value, Sequence) and not isinstance(value, str) or hasattr(value, "__len__"):
+    if (isinstance(value, Sequence) and not isinstance(value, str)) or hasattr(value, "__len__"):
         values = tuple(value)
         if len(values) != rank:
-            raise ArgumentError(f"{name} needs one value per axis", given={name: value}, required=f"{rank} values, or one for all: {len(values)}")
+            raise ArgumentError(
+                f"{name} needs one value per axis", given={name: value}, required=f"{rank} values, or one for all: {len(values)}"
+            )
         return tuple(whole(v, name, minimum) for v in values)
     return (whole(value, name, minimum),) * rank
 
@@ -78,10 +90,14 @@ def per_axis(value: Any, rank: int, name: str, minimum: int | None = 1) -> PerAx
 def pads(value: Any, rank: int, name: str = "padding", minimum: int | None = 0) -> Pads:
     """An int, one per axis, or a (low, high) pair per axis, as pairs."""
     if isinstance(value, str):
-        raise ArgumentError("these rules have no padding of that name", given={name: value}, hint="an int, one per axis, or (low, high) pairs")
+        raise ArgumentError(
+            "these rules have no padding of that name", given={name: value}, hint="an int, one per axis, or (low, high) pairs"
+        )
     if isinstance(value, Sequence) and value and all(isinstance(v, Sequence) and not isinstance(v, str) for v in value):
         if len(value) != rank or any(len(v) != 2 for v in value):
-            raise ArgumentError(f"{name} needs a (low, high) pair per axis", given={name: value}, required=f"{rank} pairs: {len(value)}")
+            raise ArgumentError(
+                f"{name} needs a (low, high) pair per axis", given={name: value}, required=f"{rank} pairs: {len(value)}"
+            )
         return tuple((whole(lo, name, minimum), whole(hi, name, minimum)) for lo, hi in value)
     return tuple((p, p) for p in per_axis(value, rank, name, minimum))
 
@@ -90,7 +106,11 @@ def symmetric(value: Any, rank: int, framework: str) -> PerAxis:
     """Padding for frameworks that pad both sides alike."""
     pairs = pads(value, rank)
     if any(lo != hi for lo, hi in pairs):
-        raise ArgumentError(f"{framework} pads both sides of an axis alike", given={"padding": value}, hint='rules="explicit" takes (low, high) pairs')
+        raise ArgumentError(
+            f"{framework} pads both sides of an axis alike",
+            given={"padding": value},
+            hint='rules="explicit" takes (low, high) pairs',
+        )
     return tuple(lo for lo, _ in pairs)
 
 
@@ -131,7 +151,9 @@ def accumulator(dtype: str) -> str:
 def only(value: Any, name: str, expected: Any, because: str) -> None:
     """Refuse an argument that these rules do not have, unless it is left at its neutral value."""
     if value != expected:
-        raise ArgumentError(f"these rules have no {name}", given={name: value}, because=because, hint=f"{name}={expected!r}, or other rules")
+        raise ArgumentError(
+            f"these rules have no {name}", given={name: value}, because=because, hint=f"{name}={expected!r}, or other rules"
+        )
 
 
 def on_axis(name: str, index: int, rank: int) -> str:

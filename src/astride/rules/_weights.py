@@ -13,7 +13,9 @@ def weights_of(w_shape: Shape, rank: int, in_channels: int, groups: int) -> tupl
     """(kernel, output channels) of weights (O, I/g, *kernel), checked against the input's channels."""
     groups = whole(groups, "groups", 1)
     if len(w_shape) != rank + 2:
-        raise ArgumentError("w has the wrong rank", given={"w.shape": tuple(w_shape)}, required=f"w.ndim == {rank + 2}: {len(w_shape)}")
+        raise ArgumentError(
+            "w has the wrong rank", given={"w.shape": tuple(w_shape)}, required=f"w.ndim == {rank + 2}: {len(w_shape)}"
+        )
     if in_channels % groups:
         raise ArgumentError(
             "the input's channels are not divisible by groups",
@@ -35,7 +37,9 @@ def transposed_weights_of(w_shape: Shape, rank: int, in_channels: int, groups: i
     """(kernel, output channels) of weights (I, O/g, *kernel), checked against the input's channels."""
     groups = whole(groups, "groups", 1)
     if len(w_shape) != rank + 2:
-        raise ArgumentError("w has the wrong rank", given={"w.shape": tuple(w_shape)}, required=f"w.ndim == {rank + 2}: {len(w_shape)}")
+        raise ArgumentError(
+            "w has the wrong rank", given={"w.shape": tuple(w_shape)}, required=f"w.ndim == {rank + 2}: {len(w_shape)}"
+        )
     if w_shape[0] != in_channels:
         raise ArgumentError(
             "w has other input channels than x",

@@ -14,7 +14,20 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Direction, Divisor, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import Pads, PerAxis, accumulator, as_minimum, channels, choice, only, per_axis, require_dtype, spatial, symmetric, whole
+from ._arguments import (
+    Pads,
+    PerAxis,
+    accumulator,
+    as_minimum,
+    channels,
+    choice,
+    only,
+    per_axis,
+    require_dtype,
+    spatial,
+    symmetric,
+    whole,
+)
 from ._weights import transposed_weights_of, weights_of
 
 DTYPES = frozenset({"float32", "float64"})
@@ -104,7 +117,8 @@ def stochastic_pool(
     round_mode: str = "CEIL",
     training: bool = False,
 ) -> PoolPlan:
-    """Caffe's GPU kernels (its CPU has none): threshold in float32 whatever the dtype; test time sum x^2 / sum x, 0 unless the sum is positive."""
+    """As Caffe's GPU kernels (its CPU has none): the threshold in float32 whatever the dtype; test time sum x^2 / sum x,
+    0 unless the sum is positive."""
     place, axes = _windows(shape, layout, kernel, stride, padding, dilation, round_mode, pads_allowed=False)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOLING),
@@ -128,7 +142,7 @@ def conv(
     groups: int = 1,
     layout: str = "channels_first",
 ) -> ConvPlan:
-    """Size by C's integer division, which truncates toward zero, so that a kernel less than a stride too large still fits once."""
+    """Size by C's integer division, which truncates toward zero: a kernel less than a stride too large still fits once."""
     place, sizes = spatial(shape, layout)
     kernel, out_channels = weights_of(w_shape, len(sizes), channels(shape, place), groups)
     return _convolution(sizes, place, dtype, kernel, stride, padding, dilation, groups, channels(shape, place), out_channels)
@@ -173,7 +187,12 @@ def pooling(
     choice(pool, "pool", ("MAX", "AVE", "STOCHASTIC"))
     choice(phase, "phase", ("TRAIN", "TEST"))
     if len(shape) != 4:
-        raise ArgumentError("Caffe pools arrays of four axes", required=f"x.ndim == 4: {len(shape)}", because=POOLING, hint="rules='caffe' on astride.max_pool takes one to three spatial axes")
+        raise ArgumentError(
+            "Caffe pools arrays of four axes",
+            required=f"x.ndim == 4: {len(shape)}",
+            because=POOLING,
+            hint="rules='caffe' on astride.max_pool takes one to three spatial axes",
+        )
     pads = _pair("pad", pad, pad_h, pad_w, 0)
     strides = _pair("stride", stride, stride_h, stride_w, 1)
     if global_pooling:
@@ -243,7 +262,9 @@ def deconvolution(
         shape, kernel_size, stride, pad, dilation, (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w)
     )
     out_channels = whole(num_output, "num_output", 1)
-    return _deconvolution(sizes, Layout.CHANNELS_FIRST, dtype, kernel, strides, pads, dilations, group, int(shape[1]), out_channels)
+    return _deconvolution(
+        sizes, Layout.CHANNELS_FIRST, dtype, kernel, strides, pads, dilations, group, int(shape[1]), out_channels
+    )
 
 
 def _windows(
@@ -258,7 +279,9 @@ def _windows(
     s = k if stride is None else per_axis(stride, rank, "stride")
     p = symmetric(padding, rank, "Caffe")
     if any(p) and not pads_allowed:
-        raise ArgumentError("Caffe pads only maximum and average pooling", given={"padding": padding}, because=POOLING, hint="padding=0")
+        raise ArgumentError(
+            "Caffe pads only maximum and average pooling", given={"padding": padding}, because=POOLING, hint="padding=0"
+        )
     for i, (pi, ki) in enumerate(zip(p, k, strict=True)):
         if pi >= ki:
             axis = ("D", "H", "W")[3 - rank :][i]
@@ -277,7 +300,16 @@ def _windows(
 
 
 def _convolution(
-    sizes: PerAxis, place: Layout, dtype: str, kernel: PerAxis, stride: Any, padding: Any, dilation: Any, groups: int, inner: int, outer: int
+    sizes: PerAxis,
+    place: Layout,
+    dtype: str,
+    kernel: PerAxis,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    inner: int,
+    outer: int,
 ) -> ConvPlan:
     rank = len(sizes)
     s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
@@ -297,7 +329,16 @@ def _convolution(
 
 
 def _deconvolution(
-    sizes: PerAxis, place: Layout, dtype: str, kernel: PerAxis, stride: Any, padding: Any, dilation: Any, groups: int, inner: int, outer: int
+    sizes: PerAxis,
+    place: Layout,
+    dtype: str,
+    kernel: PerAxis,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    inner: int,
+    outer: int,
 ) -> ConvPlan:
     rank = len(sizes)
     s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
@@ -342,14 +383,24 @@ def _repeated(name: str, values: Any, hw: tuple[int | None, int | None], rank: i
                 hint=f"{name}_h and {name}_w without {name}{'_size' if name == 'kernel' else ''}",
             )
         if default is None and None in hw:
-            raise ArgumentError("kernel_h and kernel_w come together", given={"kernel_h": hw[0], "kernel_w": hw[1]}, because=CONVOLUTION, hint="both")
+            raise ArgumentError(
+                "kernel_h and kernel_w come together",
+                given={"kernel_h": hw[0], "kernel_w": hw[1]},
+                because=CONVOLUTION,
+                hint="both",
+            )
         return tuple(whole(default if v is None else v, name, minimum) for v in hw)
     if not values:
         if default is None:
             raise ArgumentError("the kernel is not given", given={"kernel_size": ()}, because=CONVOLUTION, hint="kernel_size=3")
         return (default,) * rank
     if len(values) not in (1, rank):
-        raise ArgumentError(f"{name} needs one value, or one per axis", given={name: values}, required=f"1 or {rank} values: {len(values)}", because=CONVOLUTION)
+        raise ArgumentError(
+            f"{name} needs one value, or one per axis",
+            given={name: values},
+            required=f"1 or {rank} values: {len(values)}",
+            because=CONVOLUTION,
+        )
     return tuple(whole(v, name, minimum) for v in (values * rank if len(values) == 1 else values))
 
 
@@ -358,16 +409,23 @@ def _pair(name: str, both: int | None, h: int | None, w: int | None, default: in
     field = "kernel_size" if name == "kernel" else name
     if both is not None and (h is not None or w is not None):
         raise ArgumentError(
-            f"{field} excludes {name}_h and {name}_w", given={field: both, f"{name}_h": h, f"{name}_w": w}, because=POOLING, hint="one of the two forms"
+            f"{field} excludes {name}_h and {name}_w",
+            given={field: both, f"{name}_h": h, f"{name}_w": w},
+            because=POOLING,
+            hint="one of the two forms",
         )
     if (h is None) != (w is None):
-        raise ArgumentError(f"{name}_h and {name}_w come together", given={f"{name}_h": h, f"{name}_w": w}, because=POOLING, hint="both")
+        raise ArgumentError(
+            f"{name}_h and {name}_w come together", given={f"{name}_h": h, f"{name}_w": w}, because=POOLING, hint="both"
+        )
     minimum = 0 if name == "pad" else 1
     if h is not None and w is not None:
         return (whole(h, f"{name}_h", minimum), whole(w, f"{name}_w", minimum))
     value = default if both is None else both
     if value is None:
-        raise ArgumentError("the kernel is not given", given={field: None}, because=POOLING, hint="kernel_size=3, or global_pooling=True")
+        raise ArgumentError(
+            "the kernel is not given", given={field: None}, because=POOLING, hint="kernel_size=3, or global_pooling=True"
+        )
     return (whole(value, field, minimum),) * 2
 
 

@@ -29,7 +29,23 @@ from ..plan.kinds import (
     ZeroWindow,
 )
 from . import _sizes
-from ._arguments import FLOATS, INTEGERS, Pads, PerAxis, accumulator, as_minimum, channels, choice, kind, pads, per_axis, require_dtype, shares_arguments, spatial, whole
+from ._arguments import (
+    FLOATS,
+    INTEGERS,
+    Pads,
+    PerAxis,
+    accumulator,
+    as_minimum,
+    channels,
+    choice,
+    kind,
+    pads,
+    per_axis,
+    require_dtype,
+    shares_arguments,
+    spatial,
+    whole,
+)
 from ._weights import transposed_weights_of, weights_of
 
 WHY = "explicit rules"
@@ -200,13 +216,19 @@ def max_unpool(
     if output_size is not None:
         out = per_axis(output_size, rank, "output_size")
     elif kernel is None:
-        raise ArgumentError("the output size is not given", given={"kernel": None, "output_size": None}, hint="kernel=, or output_size=")
+        raise ArgumentError(
+            "the output size is not given", given={"kernel": None, "output_size": None}, hint="kernel=, or output_size="
+        )
     else:
         k = per_axis(kernel, rank, "kernel")
         s = k if stride is None else per_axis(stride, rank, "stride")
         out = tuple((n - 1) * si + ki - lo - hi for n, si, ki, (lo, hi) in zip(sizes, s, k, pads(padding, rank), strict=True))
     return UnpoolPlan(
-        dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY), size=sizes, out=out, layout=place, index_base=kind(IndexBase, index_base, "index_base")
+        dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY),
+        size=sizes,
+        out=out,
+        layout=place,
+        index_base=kind(IndexBase, index_base, "index_base"),
     )
 
 

@@ -20,7 +20,19 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked, ZeroWindow
 from . import _sizes
-from ._arguments import PerAxis, accumulator, as_minimum, channels, choice, kind, only, per_axis, require_dtype, shares_arguments, spatial, whole
+from ._arguments import (
+    accumulator,
+    as_minimum,
+    channels,
+    choice,
+    kind,
+    only,
+    per_axis,
+    require_dtype,
+    shares_arguments,
+    spatial,
+    whole,
+)
 from ._weights import transposed_weights_of, weights_of
 
 DTYPES = frozenset({"float16", "float32", "float64"})
@@ -203,12 +215,20 @@ def conv_transpose(
     )
     shift = [
         o * si + ko
-        for o, si, ko in zip(per_axis(offset, rank, "offset", None), s, per_axis(kernel_offset, rank, "kernel_offset", None), strict=True)
+        for o, si, ko in zip(
+            per_axis(offset, rank, "offset", None), s, per_axis(kernel_offset, rank, "kernel_offset", None), strict=True
+        )
     ]
     axes = []
     for n, k, si, out, move in zip(sizes, kernel, s, outs, shift, strict=True):
         if out < 1:
-            raise ArgumentError("the output is empty", given={"kernel": kernel, "stride": stride}, required=f"size >= 1: {out}", because=CONVOLUTION, hint='padding="full"')
+            raise ArgumentError(
+                "the output is empty",
+                given={"kernel": kernel, "stride": stride},
+                required=f"size >= 1: {out}",
+                because=CONVOLUTION,
+                hint='padding="full"',
+            )
         # y[t] reads stretched[t + start + j]: as an adjoint with the turned kernel, t = i*s + (k-1-j) - pad_lo
         pad_lo = k - 1 - k // 2 + move
         axes.append(StridedAxis(size=out, kernel=k, stride=si, pad_lo=pad_lo, pad_hi=(n - 1) * si + k - out - pad_lo, out=n))
@@ -226,7 +246,16 @@ def conv_transpose(
 
 
 def _windows(
-    shape: Shape, layout: str, kernel: Any, stride: Any, padding: Any, dilation: Any, offset: Any, size: Any, align: str, remainder: Any
+    shape: Shape,
+    layout: str,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    offset: Any,
+    size: Any,
+    align: str,
+    remainder: Any,
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
     """Axes from an offset and destination size where given, else from the policy."""
     place, sizes = spatial(shape, layout)
@@ -234,7 +263,12 @@ def _windows(
     k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
     s = k if stride is None else per_axis(stride, rank, "stride")
     if not isinstance(padding, str):
-        raise ArgumentError("MPS has no padding amounts", given={"padding": padding}, because=POOLING, hint='padding="same", "valid" or "full", or offset=')
+        raise ArgumentError(
+            "MPS has no padding amounts",
+            given={"padding": padding},
+            because=POOLING,
+            hint='padding="same", "valid" or "full", or offset=',
+        )
     growth = GROWTH[choice(padding, "padding", tuple(GROWTH))]
     choice(align, "align", ("centred", *CORNERS))
     corners = (remainder,) * rank if isinstance(remainder, str) else tuple(remainder)
@@ -245,7 +279,13 @@ def _windows(
         reach = _sizes.reach(ki, di)
         out = -(-(n + growth * (reach - 1)) // si) if wanted is None else wanted[i]
         if out < 1:
-            raise ArgumentError("the kernel is larger than the input", given={"kernel": kernel}, required=f"size >= 1: {out}", because=POOLING, hint='padding="same"')
+            raise ArgumentError(
+                "the kernel is larger than the input",
+                given={"kernel": kernel},
+                required=f"size >= 1: {out}",
+                because=POOLING,
+                hint='padding="same"',
+            )
         extra = (out - 1) * si + reach - n
         if offsets is not None:
             pad_lo = reach // 2 - offsets[i]

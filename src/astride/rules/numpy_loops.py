@@ -14,7 +14,22 @@ from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import FLOATS, INTEGERS, Pads, PerAxis, accumulator, as_minimum, channels, choice, only, pads, per_axis, require_dtype, shares_arguments, spatial
+from ._arguments import (
+    FLOATS,
+    INTEGERS,
+    Pads,
+    PerAxis,
+    accumulator,
+    as_minimum,
+    channels,
+    choice,
+    only,
+    pads,
+    per_axis,
+    require_dtype,
+    shares_arguments,
+    spatial,
+)
 from ._weights import transposed_weights_of, weights_of
 
 IDIOM = "NumPy teaching code"
@@ -123,7 +138,9 @@ def conv_transpose(
     only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, IDIOM)
     return ConvPlan(
         dtype=require_dtype(dtype, FLOATS, IDIOM),
-        axes=_sizes.transposed_axes(sizes, kernel, per_axis(stride, rank, "stride"), (1,) * rank, pads(padding, rank), (0,) * rank),
+        axes=_sizes.transposed_axes(
+            sizes, kernel, per_axis(stride, rank, "stride"), (1,) * rank, pads(padding, rank), (0,) * rank
+        ),
         in_channels=channels(shape, place),
         out_channels=out_channels,
         direction=Direction.TRANSPOSED,
@@ -149,11 +166,13 @@ def _exact(sizes: PerAxis, kernel: PerAxis, stride: PerAxis, both: Pads) -> tupl
     outs = tuple(_sizes.floor(n, lo + hi, k, s) for n, (lo, hi), k, s in zip(sizes, both, kernel, stride, strict=True))
     axes = _sizes.strided_axes(sizes, kernel, stride, (1,) * len(sizes), both, outs, because=IDIOM)
     for i, (n, (lo, hi), k, s) in enumerate(zip(sizes, both, kernel, stride, strict=True)):
-        if (n + lo + hi - k) % s:
+        remainder = (n + lo + hi - k) % s
+        if remainder:
+            axis = axis_names(len(sizes))[i]
             raise ArgumentError(
                 "the windows do not fill the input exactly",
                 given={"kernel": kernel, "stride": stride},
-                required=f"(size + padding - kernel) % stride == 0, on axis {axis_names(len(sizes))[i]}: ({n} + {lo + hi} - {k}) % {s} = {(n + lo + hi - k) % s}",
+                required=f"(size + padding - kernel) % stride == 0, on axis {axis}: ({n} + {lo + hi} - {k}) % {s} = {remainder}",
                 because=f"{IDIOM} asserts it",
                 hint='another stride or padding, or rules="explicit", which drops the remainder',
             )

@@ -15,7 +15,21 @@ from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
 from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import FLOATS, INTEGERS, Pads, PerAxis, accumulator, channels, choice, only, per_axis, require_dtype, spatial, symmetric, whole
+from ._arguments import (
+    FLOATS,
+    INTEGERS,
+    Pads,
+    PerAxis,
+    accumulator,
+    channels,
+    choice,
+    only,
+    per_axis,
+    require_dtype,
+    spatial,
+    symmetric,
+    whole,
+)
 from ._weights import transposed_weights_of, weights_of
 
 POOL = "PyTorch 2.13, aten/src/ATen/native/Pool.h"
@@ -78,7 +92,12 @@ def avg_pool(
                 )
     if divisor_override is not None:
         if len(axes) == 1:
-            raise ArgumentError("avg_pool1d has no divisor_override", given={"divisor_override": divisor_override}, because=POOL, hint="scale the result")
+            raise ArgumentError(
+                "avg_pool1d has no divisor_override",
+                given={"divisor_override": divisor_override},
+                because=POOL,
+                hint="scale the result",
+            )
         whole(divisor_override, "divisor_override")
         divisor = Divisor.OVERRIDE
     else:
@@ -183,7 +202,8 @@ def conv(
     pads = _conv_pads(padding, kernel, s, d, rank)
     _check_edge(padding_mode, pads, sizes)
     outs = tuple(
-        _sizes.floor(n, lo + hi, _sizes.reach(k, di), si) for n, (lo, hi), k, di, si in zip(sizes, pads, kernel, d, s, strict=True)
+        _sizes.floor(n, lo + hi, _sizes.reach(k, di), si)
+        for n, (lo, hi), k, di, si in zip(sizes, pads, kernel, d, s, strict=True)
     )
     return ConvPlan(
         dtype=require_dtype(dtype, FLOATS, CONV),
@@ -270,7 +290,13 @@ def _conv_pads(padding: Any, kernel: PerAxis, stride: PerAxis, dilation: PerAxis
     if choice(padding, "padding", ("valid", "same")) == "valid":
         return ((0, 0),) * rank
     if max(stride) > 1:
-        raise ArgumentError('padding="same" needs stride 1', given={"stride": stride}, required=f"stride == 1: {max(stride)}", because=CONV, hint="stride=1")
+        raise ArgumentError(
+            'padding="same" needs stride 1',
+            given={"stride": stride},
+            required=f"stride == 1: {max(stride)}",
+            because=CONV,
+            hint="stride=1",
+        )
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     return tuple((total // 2, total - total // 2) for total in totals)
 

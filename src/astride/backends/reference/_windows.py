@@ -22,7 +22,7 @@ from ..protocol import Array
 
 Indices = NDArray[np.int64]
 Selection = slice | Indices
-EVERY = slice(None)
+EVERY: Any = slice(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +58,9 @@ class Tap:
 class Place:
     """One window: the offsets of its taps inside the input, and the pixels they read, one index array per axis."""
 
-    window: tuple[int, ...]
+    window: tuple[Any, ...]
     offsets: Indices
-    pixels: tuple[Indices, ...]
+    pixels: tuple[Any, ...]
 
 
 @lru_cache(maxsize=512)

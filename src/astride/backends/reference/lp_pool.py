@@ -63,7 +63,10 @@ def rows_gradient(
         return max_pool.rows_gradient(as_maximum(plan), None, place, None, position, dy) * np.sign(window)
     assert y is not None
     wide = np.dtype(plan.accumulate)
-    return slopes(plan, window.astype(wide), y.astype(wide)[..., None]) * (dy.astype(wide) * _scale_of(plan, window.shape[-1]))[..., None]
+    return (
+        slopes(plan, window.astype(wide), y.astype(wide)[..., None])
+        * (dy.astype(wide) * _scale_of(plan, window.shape[-1]))[..., None]
+    )
 
 
 def empty(plan: PoolPlan, dtype: np.dtype[Any], place: Place) -> float:
@@ -147,8 +150,8 @@ def roots(plan: PoolPlan, total: Array) -> Array:
         if plan.p == 2:
             return np.sqrt(total)
         if plan.lp_form is LpForm.SIGNED_ROOT:
-            return np.copysign(np.power(np.abs(total), total.dtype.type(1 / plan.p)), total)
-        return np.power(total, total.dtype.type(1 / plan.p))
+            return np.asarray(np.copysign(np.power(np.abs(total), total.dtype.type(1 / plan.p)), total))
+        return np.asarray(np.power(total, total.dtype.type(1 / plan.p)))
 
 
 def slopes(plan: PoolPlan, x: Array, y: Array) -> Array:
@@ -183,7 +186,7 @@ def _scales(plan: PoolPlan) -> Array:
     """_scale_of for all windows, (*out); 1 for a window with no tap."""
     counts = np.maximum(inside(plan), 1) if plan.edge.value == "skip" else np.full([a.out for a in plan.axes], plan.taps)
     if plan.lp_scale is LpScale.SUM:
-        return np.ones(counts.shape)
+        return np.ones(counts.shape, np.float64)
     return 1.0 / counts if plan.lp_scale is LpScale.MEAN else plan.taps / counts
 
 
