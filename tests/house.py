@@ -87,14 +87,12 @@ def _called(node: ast.Call) -> str:
 
 
 def long_functions(file: Path, limit: int) -> list[str]:
-    """Functions of more than `limit` lines, not counting the docstring."""
+    """Functions whose body has more than `limit` lines; signature and docstring are not counted."""
     found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            lines = (body[-1].end_lineno or body[-1].lineno) - body[0].lineno + 1 if body else 0
             if lines > limit:
                 found.append(f"{file.name}:{node.lineno} {node.name} has {lines} lines")
     return found

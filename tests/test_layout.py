@@ -141,7 +141,7 @@ def test_files_and_functions_stay_readable() -> None:
 
 def test_a_long_function_is_found(tmp_path: Path) -> None:
     file = tmp_path / "long.py"
-    body = "".join(f"    x = {i}\n" for i in range(50))
+    body = "".join(f"    x = {i}\n" for i in range(51))
     file.write_text(f'def short():\n    """Does\n\n    little.\n    """\n    x = 1\ndef long():\n{body}')
     assert long_functions(file, 50) == ["long.py:7 long has 51 lines"]
     assert long_functions(file, 51) == []
