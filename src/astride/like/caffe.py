@@ -55,7 +55,7 @@ def pooling(
     Example
     >>> import numpy as np
     >>> from astride.like import caffe
-    >>> caffe.pooling(np.ones((1, 1, 4, 4), "float32"), pool="AVE", kernel_size=3, stride=2, pad=1)[0, 0].round(2).tolist()
+    >>> caffe.pooling(np.ones((1, 1, 4, 4)), pool="AVE", kernel_size=3, stride=2, pad=1)[0, 0].round(2).tolist()
     [[0.44, 0.67, 0.33], [0.67, 1.0, 0.5], [0.33, 0.5, 0.25]]
     """
     x = as_array(x, "x")

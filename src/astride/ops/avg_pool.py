@@ -33,7 +33,7 @@ def avg_pool(
     Source    rules/<framework>.py names framework, version and file; tests/golden confirms
     Example
     >>> import numpy as np, astride
-    >>> x = np.ones((1, 1, 6), dtype="float32")
+    >>> x = np.ones((1, 1, 6))
     >>> astride.avg_pool(x, kernel=3, stride=2, padding=1, rules="caffe").round(3).tolist()
     [[[0.667, 1.0, 1.0, 0.5]]]
     """
