@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import textwrap
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from pathlib import Path
@@ -100,8 +101,8 @@ def _spelled(found: inspect.Signature) -> str:
         parameters=[p.replace(annotation=inspect.Parameter.empty) for p in found.parameters.values()],
         return_annotation=inspect.Signature.empty,
     )
-    text = str(bare)
-    return text if len(text) < 100 else text.replace(", *, ", ",\n    *, ")
+    first, *rest = textwrap.wrap(str(bare), 100)
+    return "\n".join([first, *(f"    {line}" for line in rest)])
 
 
 # Frameworks
