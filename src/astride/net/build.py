@@ -51,9 +51,17 @@ def assemble(given: Sequence[Node], dtype: str, allowed: int | None) -> Parts:
         if node.layer.type == "Input":
             parts.inputs += node.tops
     parts.learnable = sharing.learnable
-    read = {name for node in nodes for name in node.bottoms}
-    parts.outputs = sorted(name for name in parts.blobs if name not in read and name not in parts.inputs)
+    parts.outputs = _unread(nodes)
     return parts
+
+
+def _unread(nodes: Sequence[Node]) -> list[str]:
+    """Blobs that nobody reads after they were last written, by name as Caffe sorts them."""
+    left: set[str] = set()
+    for node in nodes:
+        left -= set(node.bottoms)
+        left |= set(node.tops)
+    return sorted(left)
 
 
 def with_diffs(parts: Parts, need: Need) -> int:

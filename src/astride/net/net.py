@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class Net:
     """A network of layers.
 
-    inputs, outputs   names of blobs: those the caller fills, and those nobody reads
+    inputs, outputs   names of blobs: those the caller fills, and those nobody reads once they are written
     blobs             name -> Blob, whose data and diff are live views
     params            layer name -> its parameters; `learnable` lists each once, shared ones under their owner
     layers, nodes     the layers in the order they run, and their places in the graph
