@@ -2,7 +2,7 @@
 
 A transposed convolution is the adjoint of a convolution, and its plan holds the axes of that convolution:
 `size` is the *output* of the transposed operator and `out` its *input*. Output padding needs no field: it makes
-`size` larger and `pad_hi` smaller (docs/decisions/0003).
+`size` larger and `pad_hi` smaller (docs/decisions/0006).
 """
 
 from __future__ import annotations

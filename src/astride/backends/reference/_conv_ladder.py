@@ -16,7 +16,8 @@ from . import _correlation_loops as loops
 from ._correlation import Link, link
 from ._windows import as_channels_first
 
-Relation = Callable[[Link, Array, Array], Array]
+Relation = Callable[[Link, Array, Array, Array], None]
+Weights = Callable[[Link, Array, Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Rung:
     name: str
     gather: Relation
     scatter: Relation
-    weights: Relation
+    weights: Weights
     declines: Callable[[ConvPlan], str | None] = accepts_all
 
 
@@ -56,10 +57,13 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
         plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool
     ) -> tuple[Array, Saved | None]:
         lk = link(plan)
-        y = value(lk, _batches_as_channels(plan, _wide(plan, as_channels_first(x, plan.layout))), _wide(plan, w))
+        view = as_channels_first(out, plan.layout)
+        y = view if view.dtype == plan.accumulate else np.empty(view.shape, plan.accumulate)
+        value(lk, _batches_as_channels(plan, _wide(plan, as_channels_first(x, plan.layout))), _wide(plan, w), y)
         if b is not None:
-            y = y + _wide(plan, b).reshape(-1, *[1] * len(plan.axes))
-        as_channels_first(out, plan.layout)[...] = y
+            y += _wide(plan, b).reshape(-1, *[1] * len(plan.axes))
+        if y is not view:
+            view[...] = y
         if not save:
             return out, None
         return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
@@ -72,11 +76,15 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
         if want[0]:
             dx = np.empty(saved.shapes[0], dy.dtype)
             view = as_channels_first(dx, plan.layout)
-            view[...] = _channels_as_batches(plan, back(lk, g, _wide(plan, saved.w)))
+            folded = plan.batch_groups > 1 or view.dtype != plan.accumulate
+            total = np.empty(_batches_as_channels(plan, view).shape, plan.accumulate) if folded else view
+            back(lk, g, _wide(plan, saved.w), total)
+            if folded:
+                view[...] = _channels_as_batches(plan, total)
         if want[1]:
             x = _batches_as_channels(plan, _wide(plan, as_channels_first(saved.x, plan.layout)))
-            total = rung.weights(lk, g, x) if transposed else rung.weights(lk, x, g)
-            dw = np.ascontiguousarray(total, dy.dtype)
+            result = rung.weights(lk, g, x) if transposed else rung.weights(lk, x, g)
+            dw = np.ascontiguousarray(result, dy.dtype)
         if len(want) > 2 and want[2]:
             db = g.sum(axis=(0, *range(2, g.ndim))).astype(dy.dtype, copy=False)
         return (dx, dw, db)

@@ -4,8 +4,9 @@
     scatter(link, b, w)     a[i*s - p + j*d]  += b[i] w[j]                       its adjoint in a
     weights(link, a, b)     w[j]               = sum_i a[i*s - p + j*d] b[i]     its adjoint in w
 
-Each is told twice: as one matrix product over columns (`im2col`), and position by position (`loops2`). Arrays are
-(N, C, *size) views in the dtype sums are formed in; w is (O, I/g, *kernel) as the relation sees it.
+Each is told twice: as matrix products over columns (`im2col`), and position by position (`loops2`). Arrays are
+(N, C, *size) views in the dtype sums are formed in; w is (O, I/g, *kernel) as the relation sees it. gather and scatter
+write the whole of `out`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,18 @@ class Link:
         """The kernel with its taps in a row: (groups, O/g, I/g, taps)."""
         return (self.groups, self.b_channels // self.groups, self.a_channels // self.groups, len(self.taps))
 
+    def start(self, a: Array) -> Array:
+        """Zeros to add shares of `a` to: its own memory, or that of the input an edge mode grew."""
+        a[...] = 0
+        if self.grown.sources is None:
+            return a
+        return np.zeros((*a.shape[:2], *(axis.size for axis in self.grown.axes)), a.dtype)
+
+    def finish(self, total: Array, a: Array) -> None:
+        """Bring what was added to a grown input back to `a`."""
+        if total is not a:
+            a[...] = self.grown.fold(total)
+
     @property
     def weight_shape(self) -> tuple[int, ...]:
         return (self.b_channels, self.a_channels // self.groups, *(axis.kernel for axis in self.axes))
@@ -75,65 +88,65 @@ def oriented(lk: Link, w: Array) -> Array:
     return w[(EVERY, EVERY, *[slice(None, None, -1)] * len(lk.axes))] if lk.flip else w
 
 
-def gather_im2col(lk: Link, a: Array, w: Array) -> Array:
-    """b (N, O, *out) as one matrix product per group; padded taps of a non-finite kernel are skipped, not multiplied."""
+def gather_im2col(lk: Link, a: Array, w: Array, out: Array) -> None:
+    """b (N, O, *out) as one matrix product per image and group: the kernel times the columns.
+
+    Padded taps of a kernel that is not finite are skipped, not multiplied.
+    """
     w = oriented(lk, w)
-    b = np.empty((lk.b_channels, a.shape[0], *lk.outs), a.dtype)
     if not _padding_is_neutral(lk, w):
-        return _gather_by_tap(lk, a, w)
+        _gather_by_tap(lk, a, w, out)
+        return
     kernel = np.ascontiguousarray(w).reshape(lk.matrix)
     for images in _chunks(lk, a.shape[0]):
-        columns = _columns(lk, a[images])
-        product = np.matmul(kernel, columns.reshape(lk.groups, lk.matrix[2], math.prod(columns.shape[2:])))
-        b[:, images] = product.reshape(lk.b_channels, columns.shape[2], *lk.outs)
-    return np.moveaxis(b, 0, 1)
+        _product(kernel, _columns(lk, a[images]), out[images])
 
 
-def scatter_im2col(lk: Link, b: Array, w: Array) -> Array:
-    """a (N, I, *size): one matrix product per group gives every tap's share, added where the tap lies."""
-    kernel = np.ascontiguousarray(oriented(lk, w)).reshape(lk.matrix)
-    total = np.zeros((lk.a_channels, b.shape[0], *(axis.size for axis in lk.grown.axes)), b.dtype)
+def scatter_im2col(lk: Link, b: Array, w: Array, out: Array) -> None:
+    """a (N, I, *size): one matrix product per image and group gives every tap's share, added where the tap lies."""
+    kernel = np.ascontiguousarray(oriented(lk, w)).reshape(lk.matrix).swapaxes(1, 2)
+    total = lk.start(out)
     for images in _chunks(lk, b.shape[0]):
-        columns = np.matmul(kernel.swapaxes(1, 2), _row_per_channel(lk, b[images]))
-        columns = columns.reshape(lk.a_channels, len(lk.taps), images.stop - images.start, *lk.outs)
+        values = np.ascontiguousarray(b[images])
+        shares = np.empty((len(values), lk.a_channels, len(lk.taps), *lk.outs), b.dtype)
+        _product(kernel, values.reshape(len(values), *lk.matrix[:2], math.prod(lk.outs)), shares)
         for tap in lk.taps:
-            tap.add(total[:, images], tap.of(columns[:, tap.offset]))
-    return lk.grown.fold(np.moveaxis(total, 0, 1))
+            tap.add(total[images], tap.of(shares[:, :, tap.offset]))
+    lk.finish(total, out)
 
 
 def weights_im2col(lk: Link, a: Array, b: Array) -> Array:
-    """w (O, I/g, *kernel): b times the columns of a, summed over all images."""
+    """w (O, I/g, *kernel): b times the columns of a, one matrix product per image and group, summed over images."""
     if not _padding_is_neutral(lk, b):
         return oriented(lk, _weights_by_tap(lk, a, b))
     total = np.zeros(lk.matrix, a.dtype)
     for images in _chunks(lk, a.shape[0]):
         columns = _columns(lk, a[images])
-        columns = columns.reshape(lk.groups, lk.matrix[2], math.prod(columns.shape[2:]))
-        total += np.matmul(_row_per_channel(lk, b[images]), columns.swapaxes(1, 2))
+        values = np.ascontiguousarray(b[images]).reshape(len(columns), *lk.matrix[:2], columns.shape[-1])
+        for column, value in zip(columns, values, strict=True):
+            total += np.matmul(value, column.swapaxes(1, 2))
     return oriented(lk, total.reshape(lk.weight_shape))
 
 
-def gather_loops2(lk: Link, a: Array, w: Array) -> Array:
+def gather_loops2(lk: Link, a: Array, w: Array, out: Array) -> None:
     """b, one position at a time: the window under the kernel times the kernel, all images and channels at once."""
     a = lk.grown.grow(a, 0.0)
-    b = np.zeros((a.shape[0], lk.b_channels, *lk.outs), a.dtype)
     kernel = oriented(lk, w).reshape(lk.kernel)
     for place in places(lk.grown.axes):
         window = _by_group(lk, a[(EVERY, EVERY, *place.pixels)])
         here = np.einsum("ngit,goit->ngo", window, kernel[..., place.offsets])
-        b[(..., *place.window)] = here.reshape(a.shape[0], lk.b_channels)
-    return b
+        out[(..., *place.window)] = here.reshape(a.shape[0], lk.b_channels)
 
 
-def scatter_loops2(lk: Link, b: Array, w: Array) -> Array:
+def scatter_loops2(lk: Link, b: Array, w: Array, out: Array) -> None:
     """a, one position of b at a time: its value times the kernel, added under the window."""
-    total = np.zeros((b.shape[0], lk.a_channels, *(axis.size for axis in lk.grown.axes)), b.dtype)
+    total = lk.start(out)
     kernel = oriented(lk, w).reshape(lk.kernel)
     for place in places(lk.grown.axes):
         here = b[(..., *place.window)].reshape(b.shape[0], *lk.matrix[:2])
         share = np.einsum("ngo,goit->ngit", here, kernel[..., place.offsets])
         total[(EVERY, EVERY, *place.pixels)] += share.reshape(b.shape[0], lk.a_channels, len(place.offsets))
-    return lk.grown.fold(total)
+    lk.finish(total, out)
 
 
 def weights_loops2(lk: Link, a: Array, b: Array) -> Array:
@@ -147,14 +160,23 @@ def weights_loops2(lk: Link, a: Array, b: Array) -> Array:
     return oriented(lk, total.reshape(lk.weight_shape))
 
 
+def _product(kernel: Array, columns: Array, out: Array) -> None:
+    """kernel (g, m, k) times columns (N, g, k, p) into out, whose memory is used directly where it lies in that order."""
+    shape = (columns.shape[0], *kernel.shape[:2], columns.shape[-1])
+    if out.flags.c_contiguous:
+        np.matmul(kernel, columns, out=out.reshape(shape))
+    else:
+        out[...] = np.matmul(kernel, columns).reshape(out.shape)
+
+
 def _columns(lk: Link, a: Array) -> Array:
-    """(I, taps, N, *out): for every tap the pixels it reads, zeros where it lies outside."""
-    a = np.moveaxis(lk.grown.grow(a, 0.0), 0, 1)
-    shape = (a.shape[0], len(lk.taps), a.shape[1], *lk.outs)
+    """(N, groups, I/g * taps, positions): for every tap the pixels it reads, zeros where it lies outside."""
+    a = lk.grown.grow(a, 0.0)
+    shape = (a.shape[0], lk.a_channels, len(lk.taps), *lk.outs)
     columns = np.empty(shape, a.dtype) if everywhere_inside(lk.grown.axes) else np.zeros(shape, a.dtype)
     for tap in lk.taps:
-        tap.put(columns[:, tap.offset], tap.read(a))
-    return columns
+        tap.put(columns[:, :, tap.offset], tap.read(a))
+    return columns.reshape(a.shape[0], lk.groups, lk.matrix[2], math.prod(lk.outs))
 
 
 def _padding_is_neutral(lk: Link, factor: Array) -> bool:
@@ -162,16 +184,15 @@ def _padding_is_neutral(lk: Link, factor: Array) -> bool:
     return everywhere_inside(lk.grown.axes) or bool(np.isfinite(factor).all())
 
 
-def _gather_by_tap(lk: Link, a: Array, w: Array) -> Array:
+def _gather_by_tap(lk: Link, a: Array, w: Array, out: Array) -> None:
     """gather, tap by tap, so that a tap outside the input contributes nothing at all."""
     a = lk.grown.grow(a, 0.0)
-    b = np.zeros((a.shape[0], lk.b_channels, *lk.outs), a.dtype)
+    out[...] = 0
     kernel = w.reshape(lk.kernel)
     for tap in lk.taps:
         pixels = _by_group(lk, tap.read(a))
         share = np.einsum("ngi...,goi->ngo...", pixels, kernel[..., tap.offset])
-        tap.put(b, tap.of(b) + share.reshape(a.shape[0], lk.b_channels, *pixels.shape[3:]))
-    return b
+        tap.put(out, tap.of(out) + share.reshape(a.shape[0], lk.b_channels, *pixels.shape[3:]))
 
 
 def _weights_by_tap(lk: Link, a: Array, b: Array) -> Array:
@@ -182,11 +203,6 @@ def _weights_by_tap(lk: Link, a: Array, b: Array) -> Array:
         flat = (*pixels.shape[:3], -1)
         total[..., tap.offset] = np.einsum("ngip,ngop->goi", pixels.reshape(flat), values.reshape(*values.shape[:3], -1))
     return total.reshape(lk.weight_shape)
-
-
-def _row_per_channel(lk: Link, b: Array) -> Array:
-    """(N, O, *out) as (groups, O/g, N * positions)."""
-    return np.ascontiguousarray(np.moveaxis(b, 0, 1)).reshape(*lk.matrix[:2], b.shape[0] * math.prod(lk.outs))
 
 
 def _by_group(lk: Link, array: Array) -> Array:

@@ -3,7 +3,8 @@
     loops4   for each image, row, column and channel, in Python numbers
     loops3   for each row, column and channel, all images at once
 
-"Row and column" stand for every spatial axis. Arrays are (N, C, *size) views as in _correlation.
+"Row and column" stand for every spatial axis. Arrays are (N, C, *size) views as in _correlation;
+gather and scatter write the whole of `out`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from ._correlation import Link, oriented
 from ._windows import EVERY, places
 
 
-def gather_loops4(lk: Link, a: Array, w: Array) -> Array:
+def gather_loops4(lk: Link, a: Array, w: Array, out: Array) -> None:
     """b[n, i, o] = sum over the group's channels and the window's taps of a times w."""
     al, kernel = np.moveaxis(a, 1, -1), oriented(lk, w).reshape(lk.kernel)
-    b = np.zeros((a.shape[0], *lk.outs, lk.b_channels), a.dtype)
+    b = np.moveaxis(out, 1, -1)
     for n in range(a.shape[0]):
         for place in places(lk.axes):
             for o in range(lk.b_channels):
@@ -29,13 +30,12 @@ def gather_loops4(lk: Link, a: Array, w: Array) -> Array:
                         pixel = tuple(axis[tap] for axis in place.pixels)
                         total += float(al[(n, *pixel, channel)]) * float(kernel[group, row, i, offset])
                 b[(n, *place.window, o)] = total
-    return np.moveaxis(b, -1, 1)
 
 
-def scatter_loops4(lk: Link, b: Array, w: Array) -> Array:
+def scatter_loops4(lk: Link, b: Array, w: Array, out: Array) -> None:
     """a[n, i*s - p + j*d, c] += b[n, i, o] * w[o, c, j]."""
     bl, kernel = np.moveaxis(b, 1, -1), oriented(lk, w).reshape(lk.kernel)
-    a = np.zeros((b.shape[0], *lk.sizes, lk.a_channels), b.dtype)
+    a = np.moveaxis(lk.start(out), 1, -1)
     for n in range(b.shape[0]):
         for place in places(lk.axes):
             for o in range(lk.b_channels):
@@ -45,7 +45,6 @@ def scatter_loops4(lk: Link, b: Array, w: Array) -> Array:
                     for tap, offset in enumerate(place.offsets):
                         pixel = tuple(axis[tap] for axis in place.pixels)
                         a[(n, *pixel, channel)] += value * kernel[group, row, i, offset]
-    return np.moveaxis(a, -1, 1)
 
 
 def weights_loops4(lk: Link, a: Array, b: Array) -> Array:
@@ -64,23 +63,22 @@ def weights_loops4(lk: Link, a: Array, b: Array) -> Array:
     return oriented(lk, total.reshape(lk.weight_shape))
 
 
-def gather_loops3(lk: Link, a: Array, w: Array) -> Array:
+def gather_loops3(lk: Link, a: Array, w: Array, out: Array) -> None:
     """b[:, i, o] = the window of all images times the filter o, summed."""
     al, kernel = np.moveaxis(a, 1, -1), oriented(lk, w).reshape(lk.kernel)
-    b = np.zeros((a.shape[0], *lk.outs, lk.b_channels), a.dtype)
+    b = np.moveaxis(out, 1, -1)
     for place in places(lk.axes):
         window = al[(EVERY, *place.pixels, EVERY)]  # (N, taps, I)
         for o in range(lk.b_channels):
             group, row = divmod(o, lk.b_channels // lk.groups)
             seen = window[:, :, _group_slice(lk, group)]
             b[(EVERY, *place.window, o)] = (seen * kernel[group, row][:, place.offsets].T).sum(axis=(1, 2))
-    return np.moveaxis(b, -1, 1)
 
 
-def scatter_loops3(lk: Link, b: Array, w: Array) -> Array:
+def scatter_loops3(lk: Link, b: Array, w: Array, out: Array) -> None:
     """Under each window, add the filter o times its value, for all images."""
     bl, kernel = np.moveaxis(b, 1, -1), oriented(lk, w).reshape(lk.kernel)
-    a = np.zeros((b.shape[0], *lk.sizes, lk.a_channels), b.dtype)
+    a = np.moveaxis(lk.start(out), 1, -1)
     for place in places(lk.axes):
         under = (EVERY, *place.pixels)
         for o in range(lk.b_channels):
@@ -88,7 +86,6 @@ def scatter_loops3(lk: Link, b: Array, w: Array) -> Array:
             value = bl[(EVERY, *place.window, o)]
             share = value[:, None, None] * kernel[group, row][:, place.offsets].T
             a[(*under, _group_slice(lk, group))] += share
-    return np.moveaxis(a, -1, 1)
 
 
 def weights_loops3(lk: Link, a: Array, b: Array) -> Array:
