@@ -16,23 +16,36 @@ HEAVY = (
     "onnx", "onnxruntime", "plyvel", "pytest", "rich", "scipy", "sklearn", "torch", "typer", "wgpu",
 )  # fmt: skip
 LIMIT_S = 0.15
+# NumPy's own import takes 0.08 s on a quick machine and 0.2 s on a slow or busy one, so there our part counts alone.
+OWN_LIMIT_S = 0.05
 
-# perf_counter around the statement measures what a user waits for, NumPy's own import included;
-# `-X importtime` would slow it down.
+# perf_counter around the statements measures what a user waits for; `-X importtime` would slow it down.
 CODE = """
 import json, sys, time
 begin = time.perf_counter()
+import numpy
+middle = time.perf_counter()
 import {module}
-took = time.perf_counter() - begin
-print(json.dumps([took, sorted(sys.modules)]))
+end = time.perf_counter()
+print(json.dumps([end - begin, end - middle, sorted(sys.modules)]))
 """
 
 
-def import_in_fresh_process(module: str, path: Path | None = None) -> tuple[float, list[str]]:
+def import_in_fresh_process(module: str, path: Path | None = None) -> tuple[float, float, list[str]]:
+    """Seconds in all, seconds on top of NumPy, and the modules then loaded."""
     env = dict(os.environ, PYTHONPATH=str(path)) if path else dict(os.environ)
     done = subprocess.run([sys.executable, "-c", CODE.format(module=module)], capture_output=True, text=True, check=True, env=env)
-    took, modules = json.loads(done.stdout)
-    return took, modules
+    total, own, modules = json.loads(done.stdout)
+    return total, own, modules
+
+
+def is_quick(module: str, path: Path | None = None, tries: int = 20) -> bool:
+    """True once one try stays within a limit: others may be using the machine, so the quickest counts."""
+    for _ in range(tries):
+        total, own, _ = import_in_fresh_process(module, path)
+        if total < LIMIT_S or own < OWN_LIMIT_S:
+            return True
+    return False
 
 
 def heavy_among(modules: list[str]) -> list[str]:
@@ -40,23 +53,17 @@ def heavy_among(modules: list[str]) -> list[str]:
 
 
 def test_import_is_quick() -> None:
-    times = []
-    for _ in range(20):  # the machine may be busy with the rest of the suite; the fastest run counts
-        times.append(import_in_fresh_process("astride")[0])
-        if times[-1] < LIMIT_S:
-            break
-    assert min(times) < LIMIT_S, f"import astride took {min(times):.3f} s at best"
+    assert is_quick("astride")
 
 
 def test_import_loads_nothing_heavy() -> None:
-    _, modules = import_in_fresh_process("astride")
+    _, _, modules = import_in_fresh_process("astride")
     assert "astride" in modules
     assert heavy_among(modules) == []
 
 
 @pytest.mark.parametrize("name", ["PIL", "google.protobuf", "rich"])
-def test_the_check_can_fail(name: str, tmp_path: Path) -> None:
+def test_the_checks_can_fail(name: str, tmp_path: Path) -> None:
     (tmp_path / "careless.py").write_text(f"import {name}\nimport time\ntime.sleep({LIMIT_S})\n")
-    took, modules = import_in_fresh_process("careless", tmp_path)
-    assert took >= LIMIT_S
-    assert name in heavy_among(modules)
+    assert not is_quick("careless", tmp_path, tries=2)
+    assert name in heavy_among(import_in_fresh_process("careless", tmp_path)[2])
