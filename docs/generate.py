@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from astride import backends, ops, plan, rules
+from astride import backends, layers, ops, plan, rules
 from astride.errors import AstrideError
 
 SHAPE, WEIGHTS = (2, 4, 9, 9), (4, 4, 3, 3)  # a window of 3 and stride 2 fits 9 exactly, which some rules insist on
@@ -25,6 +25,7 @@ def write(folder: Path) -> None:
     (folder / "ops").mkdir(parents=True, exist_ok=True)
     (folder / "rules").mkdir(exist_ok=True)
     (folder / "support.md").write_text(support_table(list(ops.OPERATORS)), encoding="utf-8")
+    (folder / "layers.md").write_text(layer_table(), encoding="utf-8")
     (folder / "cli.md").write_text(command_line(), encoding="utf-8")
     for op in ops.OPERATORS:
         (folder / "ops" / f"{op}.md").write_text(signature(op) + "\n" + support_table([op]), encoding="utf-8")
@@ -162,6 +163,18 @@ def size_of(op: str, name: str, size: int) -> str:
         return "refused"
     shape = (*SHAPE[:2], size, size)
     return str(made.output_shape(shape, WEIGHTS, None)[-1] if op.startswith("conv") else made.output_shape(shape)[-1])
+
+
+# Layers
+
+
+def layer_table() -> str:
+    """Every layer type with the first line of its module, which says what it does."""
+    rows = []
+    for kind, module in layers.LAYERS.items():
+        said = (importlib.import_module(f"astride.layers.{module}").__doc__ or "").splitlines()[0]
+        rows.append([f"`{kind}`", said.partition(": ")[2] or said])
+    return table(["type", "what it does"], rows)
 
 
 # The command line

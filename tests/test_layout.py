@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import astride
-from astride import backends, ops, rules
+from astride import backends, layers, like, ops, rules
+from astride.caffe import translate
 from tests.house import ROW_OF, ROWS, arrows, long_functions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,6 +103,9 @@ def test_tables_match_folders() -> None:
     assert set(ops.OPERATORS) == modules_in(PACKAGE / "ops")
     assert set(rules.RULES) == modules_in(PACKAGE / "rules")
     assert set(backends.BACKENDS) == modules_in(PACKAGE / "backends") - {"protocol"}
+    assert set(like.FRAMEWORKS) == modules_in(PACKAGE / "like")
+    assert set(layers.LAYERS.values()) == modules_in(PACKAGE / "layers") - {"blob", "fillers", "layer", "source"}
+    assert set(translate.TRANSLATORS) == set(layers.LAYERS)
 
 
 # The public face
