@@ -100,7 +100,7 @@ def build_net(
                 take_blobs(net, layer.name, layer.blobs)
     except AstrideError as error:
         if lines is not None and not isinstance(error, PrototxtError):
-            error.given.setdefault("in", lines.source)
+            error.given = {"in": lines.source} | error.given
         raise
     return net
 

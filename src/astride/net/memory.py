@@ -55,7 +55,7 @@ def refuse(bytes_planned: int, allowed: int | None) -> None:
             "the network needs more memory than it may take",
             given={"planned": _readable(bytes_planned), "max_memory": _readable(allowed)},
             required=f"planned <= max_memory: {bytes_planned} <= {allowed} bytes",
-            hint=f"smaller inputs, or max_memory={bytes_planned}",
+            hint="smaller inputs, or a larger max_memory",
         )
 
 
