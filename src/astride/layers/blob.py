@@ -83,6 +83,19 @@ class Blob:
         if diff:
             self._diff = other._diff
 
+    def hold(self, array: Array) -> None:
+        """Use this array, C-contiguous and of the blob's dtype, as the memory of data; a read-only one freezes the blob."""
+        if array.dtype.name != self.dtype or not array.flags.c_contiguous:
+            raise ArgumentError(
+                "a blob holds contiguous memory of its dtype",
+                given={"array": array},
+                required=f"dtype == {self.dtype}, C-contiguous",
+                hint=f"numpy.ascontiguousarray(array, {self.dtype!r})",
+            )
+        self.reshape(*array.shape)
+        self._data = _Store(self.dtype)
+        self._data.array = array.reshape(-1)
+
     def memory(self) -> tuple[object, object]:
         """What stands for the memory of data and of diff: blobs that share have the same objects."""
         return self._data, self._diff

@@ -40,6 +40,8 @@ class Convolution(Layer):
         self.bias = bias
         self.weight_filler = weight_filler or Filler()
         self.bias_filler = bias_filler or Filler()
+        self.out_channels = 0
+        """Set by setup."""
 
     def setup(self, bottom: Blobs, top: Blobs) -> None:
         if len(top) != len(bottom):
@@ -49,6 +51,7 @@ class Convolution(Layer):
                 required=f"tops == bottoms: {len(top)} == {len(bottom)}",
             )
         plan = self.plan(bottom[0])
+        self.out_channels = plan.out_channels
         self.declare(plan.weight_shape, bottom[0].dtype, self.weight_filler)
         if self.bias:
             self.declare((plan.out_channels,), bottom[0].dtype, self.bias_filler)

@@ -34,6 +34,9 @@ class Dropout(Layer):
         self.ratio = ratio
         self.random = training
 
+    def passes_on(self) -> bool:
+        return not self.random
+
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         top[0].reshape(*bottom[0].shape)
 

@@ -114,6 +114,17 @@ class Layer:
         """Whether `force_backward` may ask for this bottom's gradient; labels have none."""
         return True
 
+    def passes_on(self) -> bool:
+        """Whether the tops are the bottom unchanged, so that a compiled network may leave the layer out."""
+        return False
+
+    def affine(self, channels: int) -> tuple[Array, Array] | None:
+        """(scale, shift), one per channel of axis 1, where that is all the layer does; None where it is not.
+
+        A compiled network folds such a layer into the weights of the linear layer before it.
+        """
+        return None
+
     def declare(self, shape: Shape, dtype: str, filler: Filler) -> Parameter:
         """Add a parameter."""
         parameter = Parameter(shape, dtype, filler=filler)

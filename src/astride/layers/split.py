@@ -25,6 +25,9 @@ class Split(Layer):
         super().__init__()
         self.sums: Sequence[bool] = ()
 
+    def passes_on(self) -> bool:
+        return True
+
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         for y in top:
             y.reshape(*bottom[0].shape)

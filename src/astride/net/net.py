@@ -20,6 +20,7 @@ from .format import Format
 from .graph import Node, Phase
 from .memory import limit, refuse
 from .need import Need
+from .program import Program
 
 log = logging.getLogger(__name__)
 
@@ -291,6 +292,15 @@ class Net:
     def draws(self, passes: int) -> None:
         for layer in self.layers:
             layer.draws = passes
+
+    # -- use
+
+    def compile(self, outputs: Sequence[str] | None = None) -> Program:
+        """A program that computes these blobs (default: the outputs) with the weights of now, frozen and folded.
+
+        Raises UnsupportedError: a network that trains; ArgumentError: no such blob.
+        """
+        return Program(self, outputs)
 
     # -- files
 

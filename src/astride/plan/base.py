@@ -75,6 +75,11 @@ class Plan:
                 rows.append((f.name.replace("_", " "), str(value)))
         return rows
 
+    def __str__(self) -> str:
+        rows = self.describe()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
 
 def axis_names(rank: int) -> tuple[str, ...]:
     """W, HW or DHW; numbers beyond three axes."""

@@ -1,0 +1,90 @@
+"""Folding: a layer that scales and shifts channels, behind a linear one nobody else reads, becomes part of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..backends.protocol import Array
+from ..layers import Parameter
+from ..layers.convolution import Convolution
+from ..layers.deconvolution import Deconvolution
+from ..layers.inner_product import InnerProduct
+from .freeze import frozen
+
+if TYPE_CHECKING:
+    from .program import Step
+
+
+def fold(steps: list[Step], outputs: set[int]) -> list[tuple[str, str]]:
+    """Fold what can be folded, in place. The (layer, into) names, in order.
+
+    Weights change by rounding alone: they are scaled in float64 and rounded once.
+    """
+    folded: list[tuple[str, str]] = []
+    i = 0
+    while i + 1 < len(steps):
+        step = steps[i]
+        follower = _only_reader(steps, step, outputs)
+        parts = None if follower is None or not _absorbs(step) else follower.node.layer.affine(_channels(step))
+        if follower is None or parts is None:
+            i += 1
+            continue
+        _absorb(step, *parts)
+        step.writes = list(follower.writes)
+        steps.remove(follower)
+        folded.append((follower.node.name, step.node.name))
+    return folded
+
+
+def _only_reader(steps: Sequence[Step], step: Step, outputs: set[int]) -> Step | None:
+    """The one step that reads a step's only value and nothing else."""
+    if len(step.writes) != 1 or step.writes[0] in outputs:
+        return None
+    readers = [other for other in steps if step.writes[0] in other.reads]
+    if len(readers) != 1 or len(readers[0].reads) != 1 or len(readers[0].writes) != 1:
+        return None
+    return readers[0]
+
+
+def _absorbs(step: Step) -> bool:
+    layer = step.node.layer
+    return isinstance(layer, Convolution | InnerProduct) and layer.axis == 1 and len(step.reads) == 1
+
+
+def _channels(step: Step) -> int:
+    """Channels of the value that the step writes."""
+    layer = step.node.layer
+    if isinstance(layer, InnerProduct):
+        return layer.outputs
+    assert isinstance(layer, Convolution)
+    return layer.out_channels
+
+
+def _absorb(step: Step, scale: Array, shift: Array) -> None:
+    layer = step.node.layer
+    assert isinstance(layer, Convolution | InnerProduct)
+    weight = layer.params[0].data.astype(np.float64)
+    bias = layer.params[1].data.astype(np.float64) if layer.bias else np.zeros(len(scale))
+    dtype = layer.params[0].dtype
+    parameter = frozen(layer.params[0], _scaled(layer, weight, scale))
+    layer.params = [parameter, frozen(Parameter((len(scale),), dtype), bias * scale + shift)]
+    layer.bias = True
+
+
+def _scaled(layer: Convolution | InnerProduct, weight: Array, scale: Array) -> Array:
+    """The weights times the scale of the output channel each belongs to."""
+    if isinstance(layer, InnerProduct):
+        return weight * (scale if layer.transpose else scale[:, None])
+    if isinstance(layer, Deconvolution):
+        # (I, O/g, *kernel): input channel i of group i // (I/g) makes output channels of that group
+        groups = len(scale) // weight.shape[1]
+        per_group = scale.reshape(groups, 1, weight.shape[1])
+        grouped = weight.reshape(groups, weight.shape[0] // groups, weight.shape[1], -1)
+        return np.asarray((grouped * per_group[..., None]).reshape(weight.shape))
+    return np.asarray(weight * scale.reshape(-1, *[1] * (weight.ndim - 1)))
+
+
+__all__ = ["fold"]
