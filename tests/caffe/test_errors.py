@@ -26,7 +26,8 @@ def archive() -> bytes:
 
 
 def test_unknown_layers_all_at_once() -> None:
-    text = CONV_IP + 'layer { name: "n" type: "Lrnn" bottom: "ip" top: "n" }\nlayer { name: "p" type: "Polling" bottom: "ip" top: "p" }'
+    text = CONV_IP + 'layer { name: "n" type: "Lrnn" bottom: "ip" top: "n" }\n'
+    text += 'layer { name: "p" type: "Polling" bottom: "ip" top: "p" }'
     with pytest.raises(UnknownLayerError, match="2 layers are of types that are not known here") as caught:
         load_caffe(text)
     assert caught.value.unknown == [(21, "n", "Lrnn"), (22, "p", "Polling")]
@@ -92,7 +93,7 @@ def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     assert 'layer "conv" (Convolution), parameter 0: network (6, 3, 3, 3), file (4, 3, 3, 3)' in shown
     assert 'layer "ip" (InnerProduct), parameter 0: network (5, 96), file (5, 64)' in shown
     assert "another name" in shown and "allow_missing=True" in shown
-    with pytest.raises(ModelFileError, match='layer "conv" .* has 1 parameters, the file 2'):
+    with pytest.raises(ModelFileError, match=r'layer "conv" .* has 1 parameters, the file 2'):
         load_caffe(CONV_IP.replace("num_output: 4", "num_output: 4 bias_term: false"), weights)
 
 

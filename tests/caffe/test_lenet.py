@@ -17,7 +17,8 @@ def test_deploy() -> None:
     net = load_caffe(LENET / "lenet.prototxt")
     assert net.forward(data=np.zeros((3, 1, 28, 28)))["prob"].shape == (3, 10)
     assert net.blobs["pool1"].shape[2:] == (12, 12) and net.blobs["pool2"].shape[2:] == (4, 4)
-    assert [p.shape for params in net.params.values() for p in params[:1]] == [(20, 1, 5, 5), (50, 20, 5, 5), (500, 800), (10, 500)]
+    weights = [params[0].shape for params in net.params.values()]
+    assert weights == [(20, 1, 5, 5), (50, 20, 5, 5), (500, 800), (10, 500)]
 
 
 @pytest.mark.parametrize("phase", ["TRAIN", "TEST"])

@@ -47,9 +47,9 @@ def test_the_parts_of_a_net() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        'input: "a" input_dim: 1 input_dim: 2 input_dim: 3 input_dim: 4 input: "b" input_dim: 5 input_dim: 6 input_dim: 7 input_dim: 8',
+        'input: "a" input_dim: [1, 2, 3, 4] input: "b" input_dim: 5 input_dim: 6 input_dim: 7 input_dim: 8',
         'input: "a" input: "b" input_shape { dim: [1, 2, 3, 4] } input_shape { dim: [5, 6, 7, 8] }',
-        'layer { name: "input" type: "Input" top: "a" top: "b" input_param { shape { dim: [1,2,3,4] } shape { dim: [5,6,7,8] } } }',
+        'layer { name: "in" type: "Input" top: "a" top: "b" input_param { shape { dim: [1,2,3,4] } shape { dim: [5,6,7,8] } } }',
     ],
 )
 def test_inputs(head: str) -> None:
@@ -146,8 +146,8 @@ def test_data_and_labels() -> None:
 
 
 def test_sources_feed_data_layers_of_any_kind() -> None:
-    text = TRAIN_TEST.replace("MemoryData", "Data").replace("memory_data_param { batch_size: 4 channels: 1 height: 5 width: 5 }", "%s") % (
-        'data_param { source: "somewhere_lmdb" batch_size: 4 }'
+    text = TRAIN_TEST.replace("MemoryData", "Data").replace(
+        "memory_data_param { batch_size: 4 channels: 1 height: 5 width: 5 }", 'data_param { source: "some_lmdb" batch_size: 4 }'
     )
     source = ArraySource(RANDOM.rand(8, 1, 5, 5), np.arange(8) % 3)
     net = load_caffe(text, phase="TRAIN", sources={"data": source})
@@ -216,9 +216,9 @@ def test_xavier_numbers_are_caffes() -> None:
 
 
 def test_blobs_in_the_text_stand_in_for_the_fillers() -> None:
-    text = CONV_IP.replace(
-        'top: "ip"\n', 'top: "ip" blobs { shape { dim: [5, 64] } data: [' + ", ".join(["2"] * 320) + "] } blobs { data: [1,2,3,4,5] }\n"
-    )
+    weights, bias = ", ".join(["2"] * 320), "1, 2, 3, 4, 5"
+    blobs = f"blobs {{ shape {{ dim: [5, 64] }} data: [{weights}] }} blobs {{ data: [{bias}] }}"
+    text = CONV_IP.replace('top: "ip"\n', f'top: "ip" {blobs}\n')
     net = load_caffe(text)
     assert (net.params["ip"][0].data == 2).all() and net.params["ip"][1].data.tolist() == [1, 2, 3, 4, 5]
     assert "blobs" not in net.to_prototxt()

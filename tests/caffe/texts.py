@@ -33,7 +33,10 @@ layer {
   name: "data" type: "MemoryData" top: "data" top: "label" include { phase: TEST }
   memory_data_param { batch_size: 2 channels: 1 height: 5 width: 5 }
 }
-layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+layer {
+  name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+  inner_product_param { num_output: 3 weight_filler { type: "xavier" } }
+}
 layer { name: "drop" type: "Dropout" bottom: "ip" top: "ip" }
 layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" include { phase: TEST } }
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }

@@ -40,7 +40,8 @@ def test_a_word_at_the_very_end_is_drawn_again() -> None:
             return np.array(taken, dtype)
 
     values = uniform(Words(), 0.0, 1.0, 3, np.dtype(np.float32))  # type: ignore[arg-type]
-    np.testing.assert_array_equal(values, (np.array([5, 9, 7], np.float32) / np.float32(2**32)) * np.nextafter(np.float32(1), np.float32(2)))
+    kept = np.array([5, 9, 7], np.float32) / np.float32(2**32)
+    np.testing.assert_array_equal(values, kept * np.nextafter(np.float32(1), np.float32(2)))
 
 
 def test_an_empty_range() -> None:

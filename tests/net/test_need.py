@@ -46,7 +46,10 @@ def test_force_backward_reaches_the_inputs() -> None:
 
 def test_a_rate_of_zero_freezes_weights_and_lets_gradients_through() -> None:
     made = net(
-        data(data=(2, 4), label=(2,)), ip("a", "data"), ip("b", "a", params=[spec(lr_mult=0.0), spec(lr_mult=0.0)]), loss("l", "b")
+        data(data=(2, 4), label=(2,)),
+        ip("a", "data"),
+        ip("b", "a", params=[spec(lr_mult=0.0), spec(lr_mult=0.0)]),
+        loss("l", "b"),
     )
     made.forward(data=X, label=LABELS)
     made.backward()

@@ -163,7 +163,8 @@ def test_shared_parameters_must_fit() -> None:
     with pytest.raises(ArgumentError, match="equal count: 15 == 12"):
         two(spec(name="w"), spec(name="w", permissive=True), 5)
     with pytest.raises(ArgumentError, match="two lr_mult"):
-        net(data(data=(2, 3)), ip("a", "data", params=[spec(name="w", lr_mult=1.0)]), ip("b", "a", params=[spec(name="w", lr_mult=2.0)]))
+        first, second = ([spec(name="w", lr_mult=rate)] for rate in (1.0, 2.0))
+        net(data(data=(2, 3)), ip("a", "data", params=first), ip("b", "a", params=second))
     with pytest.raises(ArgumentError, match="more param blocks"):
         net(data(data=(2, 3)), ip("a", "data", params=[spec(), spec(), spec()]))
 

@@ -49,7 +49,7 @@ class MatmulPlan(Plan):
     transposed: bool = False
 
     def __post_init__(self) -> None:
-        _known_dtype(self.dtype)
+        _known_dtype(self.op, self.dtype)
         for name in ("inner", "columns"):
             if getattr(self, name) < 0:
                 raise ArgumentError(f"{name} is negative", given={name: getattr(self, name)}, required=f"{name} >= 0")
@@ -84,7 +84,7 @@ class ElementwisePlan(Plan):
     z_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _known_dtype(self.dtype)
+        _known_dtype(self.op, self.dtype)
 
     @property
     def op(self) -> str:
@@ -111,7 +111,7 @@ class SoftmaxPlan(Plan):
     axis: int = 1
 
     def __post_init__(self) -> None:
-        _known_dtype(self.dtype)
+        _known_dtype(self.op, self.dtype)
         _known_axis(self.axis)
 
     @property
@@ -141,7 +141,7 @@ class SoftmaxLossPlan(Plan):
     normalization: Normalization = Normalization.VALID
 
     def __post_init__(self) -> None:
-        _known_dtype(self.dtype)
+        _known_dtype(self.op, self.dtype)
         _known_axis(self.axis)
 
     @property
@@ -158,9 +158,15 @@ class SoftmaxLossPlan(Plan):
         return ()
 
 
-def _known_dtype(dtype: str) -> None:
+def _known_dtype(operator: str, dtype: str) -> None:
     if dtype not in DENSE_DTYPES:
-        raise ArgumentError("dense operators compute in float32 or float64", given={"dtype": dtype}, hint='x.astype("float32")')
+        raise ArgumentError(
+            "dense operators compute in float32 or float64",
+            given={"dtype": dtype},
+            required=f"one of {', '.join(DENSE_DTYPES)}",
+            hint='x.astype("float32")',
+            operator=operator,
+        )
 
 
 def _known_axis(axis: int) -> None:

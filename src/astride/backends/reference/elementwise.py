@@ -37,12 +37,13 @@ def backward(plan: ElementwisePlan, dy: Array, saved: Saved, *, want: Sequence[b
     """ReLU passes dy where x > 0 and slope * dy elsewhere, at 0 as well; products pass dy times the other factor."""
     if plan.function is Function.RELU:
         positive = saved.extra["positive"]
-        dx = np.where(positive, dy, dy.dtype.type(plan.slope) * dy) if plan.slope else dy * positive
+        dx = np.where(positive, dy, dy.dtype.type(plan.slope) * dy) if plan.slope else np.asarray(dy * positive)
         return (dx if want[0] else None), None
     if plan.function is Function.MULTIPLY:
         scaled = _times(dy, plan.scale)
         assert saved.x is not None
-        return (scaled * saved.extra["z"] if want[0] else None), (scaled * saved.x if want[1] else None)
+        factors = (saved.extra["z"], saved.x)
+        return tuple(np.asarray(scaled * f) if w else None for f, w in zip(factors, want, strict=True))
     return (np.array(_times(dy, plan.scale)) if want[0] else None), (np.array(_times(dy, plan.z_scale)) if want[1] else None)
 
 
