@@ -21,12 +21,11 @@ class Bar:
     """A progress bar that listens to a solver: loss, accuracy, images per second, time left."""
 
     def __init__(self, solver: Solver, *, enabled: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._progress = Progress(
-            TextColumn("training LeNet"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            TextColumn("training"),
+            BarColumn(bar_width=16),
             TextColumn("loss {task.fields[loss]}"),
             TextColumn("accuracy {task.fields[accuracy]}"),
             TextColumn("{task.fields[speed]} images/s"),
@@ -63,7 +62,7 @@ def show_guesses(guesses: Guesses, scores: Floats) -> None:
 
     cells: list[Any] = []
     for image, label, prediction, score in list(zip(guesses.images, guesses.labels, guesses.predictions, scores))[:ROW]:
-        answer = f"reads {prediction}  {score.max():.0%} sure"
+        answer = f"{prediction}, {score.max():.0%} sure"
         color = "green" if label == prediction else "red"
         cells.append(Panel(in_letters(image), title=f"a {label}", subtitle=answer, border_style=color, expand=False))
     console = Console()

@@ -49,7 +49,7 @@ def enlarged(image: Images) -> Images:
     return np.clip(resize(np.pad(image, 1)[None], (SIZE, SIZE), method="bicubic"), 0, 1)
 
 
-def shifted(images: Images, rng: np.random.Generator, reach: int = 2) -> Images:
+def shifted(images: Images, rng: np.random.Generator, reach: int = 1) -> Images:
     """Each image moved by up to `reach` pixels along both axes, paper coming in at the edge: more digits from few."""
     padded = np.pad(images, ((0, 0), (0, 0), (reach, reach), (reach, reach)))
     offsets = rng.integers(0, 2 * reach + 1, size=(len(images), 2))

@@ -46,7 +46,7 @@ def draw(story: Story, path: Path) -> None:
     _kernels(figure, story.kernels)
     _way(figure, story.way, story.routing)
     draw_routing(figure, story.routing)
-    _guesses(figure, story.guesses)
+    _guesses(figure, story.guesses, story.course)
     _save(canvas, path)
 
 
@@ -205,8 +205,11 @@ def _caption(figure: Any, x: float, y: float, name: str, detail: str) -> None:
     figure.text(x, y - 0.013, detail, fontsize=SMALL, color=GREY, ha="center", va="top")
 
 
-def _guesses(figure: Any, guesses: Guesses) -> None:
+def _guesses(figure: Any, guesses: Guesses, course: Course) -> None:
     section(figure, 0.04, 0.108, "5  Digits it never saw, and what it reads", "")
+    mistakes = round((1 - course.accuracy) * course.tested_on)
+    legend = f"green is right, red is one of its {mistakes} mistakes" if mistakes else "green is right"
+    figure.text(0.96, 0.1045, legend, fontsize=TEXT, color=GREY, ha="right", va="top")
     count = len(guesses.images)
     width = 0.92 / count
     for index, (image, label, prediction) in enumerate(zip(guesses.images, guesses.labels, guesses.predictions)):

@@ -24,14 +24,14 @@ def draw_routing(figure: Any, routing: Routing) -> None:
     )
     winners = _winners(routing.values)
     size, (unit, unit_name) = len(routing.values), _unit(routing.pooled_gradient)
-    large, small, bottom = 0.23, 0.145, 0.147
+    large, small, bottom = 0.23, 0.140, 0.147
     raised = bottom + (large - small) / 2 * ASPECT
     limits = (float(routing.values.min()), float(routing.values.max()))
     strongest = float(np.abs(routing.pooled_gradient).max()) / unit or 1.0
     signed = (-strongest, strongest)
     first = _grid(figure, (0.04, bottom, large), routing.values, "magma", limits, windows=2)
-    second = _grid(figure, (0.315, raised, small), routing.pooled, "magma", limits, windows=1)
-    third = _grid(figure, (0.515, raised, small), routing.pooled_gradient / unit, "PuOr", signed, windows=1)
+    second = _grid(figure, (0.3175, raised, small), routing.pooled, "magma", limits, windows=1)
+    third = _grid(figure, (0.5225, raised, small), routing.pooled_gradient / unit, "PuOr", signed, windows=1)
     last = _grid(figure, (0.73, bottom, large), routing.gradient / unit, "PuOr", signed, windows=2)
     _ring(first, winners)
     _ring(last, winners)
@@ -39,7 +39,7 @@ def draw_routing(figure: Any, routing: Routing) -> None:
     _caption(second, "pooled values", "the largest of each window")
     _caption(third, "their gradient", f"in {unit_name}")
     _caption(last, "gradient of the values", "each number at its winner, 0 elsewhere")
-    for x, word in ((0.2925, "pooling"), (0.4875, "to the loss\nand back"), (0.695, "pooling,\nbackward")):
+    for x, word in ((0.29375, "pooling"), (0.49, "to the loss\nand back"), (0.69625, "pooling,\nbackward")):
         y = bottom + large / 2 * ASPECT
         figure.text(x, y, "→", fontsize=24, color=GREY, ha="center", va="center")
         figure.text(x, y + 0.010, word, fontsize=SMALL, color=GREY, ha="center", va="bottom")
