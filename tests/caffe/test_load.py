@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from astride.caffe import build_net, load_caffe
-from astride.errors import ArgumentError, PrototxtError, UnsupportedError
+from astride.errors import ArgumentError, ArrayError, PrototxtError, UnsupportedError
 from astride.layers import ArraySource
 from astride.net import Net, Phase
 from astride.proto import message, parse
@@ -161,6 +161,8 @@ def test_sources_must_have_a_layer() -> None:
     source = ArraySource(RANDOM.rand(8, 1, 5, 5), np.arange(8) % 3)
     with pytest.raises(ArgumentError, match="does not have"):
         load_caffe(TRAIN_TEST, phase="TRAIN", sources={"images": source})
+    with pytest.raises(ArrayError, match=r"\(\(1, 5, 5\), \(\)\)"):
+        load_caffe(TRAIN_TEST, phase="TRAIN", sources={"data": ArraySource(RANDOM.rand(8, 5, 5), np.arange(8))})
     with pytest.raises(ArgumentError, match="a source is for a data layer"):
         load_caffe(TRAIN_TEST, phase="TRAIN", sources={"ip": source})
 

@@ -11,7 +11,7 @@ import pytest
 from astride.errors import ArgumentError, ArrayError, UnsupportedError
 from astride.layers import ArraySource
 from astride.layers.memory_data import MemoryData
-from astride.net import Net, Node, Phase
+from astride.net import Net, Node, Phase, memory
 
 from .nets import conv, data, dropout, flatten, ip, loss, net, relu, spec
 
@@ -238,6 +238,16 @@ def test_memory_is_planned_before_it_is_taken() -> None:
     assert made.blobs["data"].shape == (1, 4)
     with pytest.raises(ArgumentError, match="number of bytes"):
         net(*nodes, max_memory="1G")
+
+
+def test_the_networks_own_memory_is_not_held_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is free is asked when the network is made; by the next reshape the network itself is part of what is used."""
+    monkeypatch.setattr(memory, "available", lambda: 4000)
+    made = net(data(data=(1, 4)), ip("a", "data"))
+    monkeypatch.setattr(memory, "available", lambda: 10)
+    made.forward(data=np.zeros((20, 4)))
+    with pytest.raises(ArgumentError, match="<= 3000 bytes"):
+        made.forward(data=np.zeros((100, 4)))
 
 
 def test_gradients_count_where_they_are_computed() -> None:

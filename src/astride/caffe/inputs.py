@@ -63,10 +63,14 @@ def fed_layer(message: Message, source: Source, line: int | None) -> Node:
             given={"layer": message.name, "type": message.type},
             required=f"one of {', '.join(DATA_LAYERS)}",
         )
-    shapes = source.shapes()
-    if len(shapes) > len(message.top):
+    if len(source.shapes()) > len(message.top):
         source = _FirstParts(source, len(message.top))
-    return place(message, MemoryData(getattr(message, DATA_LAYERS[message.type]).batch_size, source.shapes(), source), line)
+    shapes = source.shapes()
+    if message.type == "MemoryData":
+        # Its text has the sizes, which the samples must have.
+        parameters = message.memory_data_param
+        shapes = ((parameters.channels, parameters.height, parameters.width), ())[: len(message.top)]
+    return place(message, MemoryData(getattr(message, DATA_LAYERS[message.type]).batch_size, shapes, source), line)
 
 
 class _FirstParts:

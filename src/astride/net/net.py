@@ -48,8 +48,9 @@ class Net:
         format: Format | None = None,
     ) -> None:
         self.name, self.phase, self.dtype, self.debug_info, self.format = name, phase, dtype, debug_info, format
-        self.max_memory = max_memory
-        self._parts = parts = assemble(nodes, dtype, limit(max_memory))
+        # Asked once: later on the network's own memory would be missing from what is free.
+        self._allowed = limit(max_memory)
+        self._parts = parts = assemble(nodes, dtype, self._allowed)
         self.nodes, self.blobs, self.learnable = parts.nodes, parts.blobs, parts.learnable
         self.inputs, self.outputs = parts.inputs, parts.outputs
         self.layers: list[Layer] = [node.layer for node in self.nodes]
@@ -57,7 +58,7 @@ class Net:
         self.loss = 0.0
         self._need = needs(parts, force=force_backward)
         self._keep(self._need)
-        refuse(with_diffs(parts, self._need), limit(max_memory))
+        refuse(with_diffs(parts, self._need), self._allowed)
         self._fill(random or np.random.RandomState())
 
     def _fill(self, random: np.random.RandomState) -> None:
@@ -171,7 +172,11 @@ class Net:
 
     def _mark_sums(self, need: Need) -> None:
         """Tell every Split which of its tops carry a gradient, so that one computed for other needs is not added."""
-        wanted = {n: w for node, ws in zip(self.nodes, need.bottoms, strict=True) for n, w in zip(node.bottoms, ws, strict=True)}
+        wanted: dict[str, bool] = {}
+        for node, wants in zip(self.nodes, need.bottoms, strict=True):
+            for name, want in zip(node.bottoms, wants, strict=True):
+                # The first reader counts: later ones read what a layer in place has made of the top.
+                wanted.setdefault(name, want)
         for node in self.nodes:
             if isinstance(node.layer, Split):
                 node.layer.sums = [wanted.get(name, True) for name in node.tops]
@@ -211,7 +216,7 @@ class Net:
             for name, shape in shapes.items():
                 self.blobs[name].reshape(tuple(shape))
             self._shape_layers()
-            refuse(with_diffs(self._parts, self._kept), limit(self.max_memory))
+            refuse(with_diffs(self._parts, self._kept), self._allowed)
         except AstrideError:
             for name, shape in before.items():
                 self.blobs[name].reshape(shape)
