@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import AstrideError, UnknownLayerError
-from ..layers import Filler, Layer, VarianceNorm
+from ..layers import Layer
 from ..layers.accuracy import Accuracy
 from ..layers.convolution import Convolution
 from ..layers.deconvolution import Deconvolution
@@ -28,6 +28,7 @@ from ..net import Node, ParamSpec, Phase
 from ..plan.dense import Normalization
 from ..proto import Message, nearest
 from ..rules import caffe as rules
+from .fields import filler, present
 from .state import enum_name
 
 Translator = Callable[[Message, Phase], Layer]
@@ -94,34 +95,16 @@ def _spec(message: Message) -> ParamSpec:
     )
 
 
-def _filler(message: Message) -> Filler:
-    return Filler(
-        kind=message.type,
-        value=message.value,
-        min=message.min,
-        max=message.max,
-        mean=message.mean,
-        std=message.std,
-        sparse=message.sparse,
-        variance_norm=VarianceNorm(enum_name(message, "variance_norm")),
-    )
-
-
-def _given(message: Message, *names: str) -> dict[str, Any]:
-    """The optional fields that are set."""
-    return {name: getattr(message, name) for name in names if message.HasField(name)}
-
-
 def _convolved(message: Message, kind: type[Convolution], rule: Callable[..., Any]) -> Layer:
     p = message.convolution_param
     repeated = {name: tuple(getattr(p, name)) for name in ("kernel_size", "stride", "pad", "dilation")}
-    single = _given(p, "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
+    single = present(p, "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
     return kind(
         partial(rule, num_output=p.num_output, group=p.group, **repeated, **single),
         axis=p.axis,
         bias=p.bias_term,
-        weight_filler=_filler(p.weight_filler),
-        bias_filler=_filler(p.bias_filler),
+        weight_filler=filler(p.weight_filler),
+        bias_filler=filler(p.bias_filler),
     )
 
 
@@ -135,7 +118,7 @@ def _deconvolution(message: Message, phase: Phase) -> Layer:
 
 def _pooling(message: Message, phase: Phase) -> Layer:
     p = message.pooling_param
-    given = _given(
+    given = present(
         p, "kernel_size", "kernel_h", "kernel_w", "stride", "stride_h", "stride_w", "pad", "pad_h", "pad_w", "global_pooling"
     )
     pool = enum_name(p, "pool")
@@ -150,8 +133,8 @@ def _inner_product(message: Message, phase: Phase) -> Layer:
         axis=p.axis,
         bias=p.bias_term,
         transpose=p.transpose,
-        weight_filler=_filler(p.weight_filler),
-        bias_filler=_filler(p.bias_filler),
+        weight_filler=filler(p.weight_filler),
+        bias_filler=filler(p.bias_filler),
     )
 
 
