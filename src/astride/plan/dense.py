@@ -49,7 +49,7 @@ class MatmulPlan(Plan):
     transposed: bool = False
 
     def __post_init__(self) -> None:
-        _known_dtype(self.op, self.dtype)
+        known_dtype(self.op, self.dtype)
         for name in ("inner", "columns"):
             if getattr(self, name) < 0:
                 raise ArgumentError(f"{name} is negative", given={name: getattr(self, name)}, required=f"{name} >= 0")
@@ -84,7 +84,7 @@ class ElementwisePlan(Plan):
     z_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _known_dtype(self.op, self.dtype)
+        known_dtype(self.op, self.dtype)
 
     @property
     def op(self) -> str:
@@ -111,8 +111,8 @@ class SoftmaxPlan(Plan):
     axis: int = 1
 
     def __post_init__(self) -> None:
-        _known_dtype(self.op, self.dtype)
-        _known_axis(self.axis)
+        known_dtype(self.op, self.dtype)
+        known_axis(self.axis)
 
     @property
     def op(self) -> str:
@@ -141,8 +141,8 @@ class SoftmaxLossPlan(Plan):
     normalization: Normalization = Normalization.VALID
 
     def __post_init__(self) -> None:
-        _known_dtype(self.op, self.dtype)
-        _known_axis(self.axis)
+        known_dtype(self.op, self.dtype)
+        known_axis(self.axis)
 
     @property
     def op(self) -> str:
@@ -158,7 +158,8 @@ class SoftmaxLossPlan(Plan):
         return ()
 
 
-def _known_dtype(operator: str, dtype: str) -> None:
+def known_dtype(operator: str, dtype: str) -> None:
+    """Raise ArgumentError unless dense operators compute in it."""
     if dtype not in DENSE_DTYPES:
         raise ArgumentError(
             "dense operators compute in float32 or float64",
@@ -169,6 +170,7 @@ def _known_dtype(operator: str, dtype: str) -> None:
         )
 
 
-def _known_axis(axis: int) -> None:
+def known_axis(axis: int) -> None:
+    """Raise ArgumentError unless it counts from the front."""
     if axis < 0:
         raise ArgumentError("a plan's axis counts from the front", given={"axis": axis}, required=f"axis >= 0: {axis}")
