@@ -120,7 +120,9 @@ def best_of_rows(plan: PoolPlan, window: Array) -> tuple[Array, Array]:
     beaten = np.full(top.shape, True) if picks_first else (o.matches if plan.tie is Tie.LAST else o.beats)(top, start)
     position = first_best
     if plan.tie is Tie.LAST:
-        position = last - o.argbest(clean[..., ::-1], axis=-1)
+        equal = window == top[..., None]  # not `clean`: where the extreme is the worst value, a NaN stands for it there
+        position = last - np.argmax(equal[..., ::-1], axis=-1)
+        beaten = beaten & equal.any(-1)
     position = np.where(beaten, position, -1)
     leading = nan[..., 0]
     if plan.tie is Tie.FIRST_NAN:

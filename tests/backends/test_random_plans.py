@@ -1,0 +1,49 @@
+"""Every kernel on random small plans: a sample in every run, thousands in the complete sweep."""
+
+from __future__ import annotations
+
+import pytest
+from tests.backends.ladder import assert_agree, climb, run
+from tests.backends.random_plans import random_inputs
+from tests.backends.test_contract import WINDOWS
+
+from astride.plan import plan_from_dict
+
+SAMPLE, SWEEP, BLOCK = 100, 4000, 50
+NUMPY_SAYS = "ignore:(invalid value|overflow|divide by zero) encountered:RuntimeWarning"
+
+
+def check(op: str, first: int, last: int) -> None:
+    for seed in range(first, last):
+        inputs = random_inputs(op, seed)
+        assert plan_from_dict(inputs.plan.to_dict()) == inputs.plan
+        kernels = climb(inputs.plan)
+        below = run(inputs, kernels[0])
+        for kernel, judge in zip(kernels[1:], kernels, strict=False):
+            here = run(inputs, kernel)
+            assert_agree(inputs, here, below, f"plan {seed}, {kernel} against {judge}: {inputs.plan}")
+            below = here
+
+
+@pytest.mark.filterwarnings(NUMPY_SAYS)
+@pytest.mark.parametrize("first", range(0, SAMPLE, BLOCK))
+@pytest.mark.parametrize("op", WINDOWS)
+def test_sample(op: str, first: int) -> None:
+    check(op, first, first + BLOCK)
+
+
+@pytest.mark.conformance
+@pytest.mark.filterwarnings(NUMPY_SAYS)
+@pytest.mark.parametrize("first", range(SAMPLE, SWEEP, 20 * BLOCK))
+@pytest.mark.parametrize("op", WINDOWS)
+def test_sweep(op: str, first: int) -> None:
+    check(op, first, first + 20 * BLOCK)
+
+
+def test_the_sample_is_varied() -> None:
+    plans = [random_inputs(op, seed).plan for op in WINDOWS for seed in range(SAMPLE)]
+    assert len(set(plans)) > 0.95 * len(plans)
+    pools = [plan for plan in plans if hasattr(plan, "tie")]
+    for field in ("tie", "start", "nan", "unpicked", "edge", "divisor", "empty", "lp_form", "lp_scale", "layout"):
+        kinds = type(getattr(pools[0], field))
+        assert {getattr(plan, field) for plan in pools} == set(kinds), field
