@@ -247,6 +247,3 @@ def test_what_cannot_be_asked_for_yet() -> None:
     assert load_caffe(CONV_IP, dialect="bvlc").outputs == ["prob"]
     with pytest.raises(UnsupportedError, match="written in Python"):
         load_caffe(CONV_IP, python_layers=[object])
-    with pytest.raises(PrototxtError, match="old format") as caught:
-        load_caffe('input: "x"\nlayers { name: "a" type: RELU bottom: "x" top: "a" }')
-    assert caught.value.line == 2

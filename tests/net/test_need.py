@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from astride.errors import UnsupportedError
+from astride.errors import ArgumentError, UnsupportedError
 from astride.layers import ArraySource
 from astride.layers.memory_data import MemoryData
 from astride.net import Net, Node
@@ -113,6 +113,18 @@ def test_explicit_gradients_flow_without_a_loss() -> None:
     lazy.forward(data=2 * X)
     eager.forward(data=2 * X)
     np.testing.assert_array_equal(lazy.backward(b=dy)["data"], eager.backward(b=dy)["data"])
+
+
+def test_tops_that_pass_no_gradient_take_none() -> None:
+    made = net(data(data=(2, 4), label=(2,)), ip("a", "data"), accuracy("acc", "a"))
+    made.forward(data=X, label=LABELS)
+    assert not made.backward(acc=0.0)["data"].any()
+    with pytest.raises(ArgumentError, match=r'layer "acc" \(Accuracy\): this output passes no gradient'):
+        made.backward(acc=1.0)
+    node = accuracy("acc", "a")
+    node.loss_weights = [1.0]
+    with pytest.raises(ArgumentError, match="a loss weight is given to a top that passes no gradient"):
+        net(data(data=(2, 4), label=(2,)), ip("a", "data"), node)
 
 
 def test_other_outputs_start_from_zero() -> None:

@@ -22,6 +22,7 @@ class Accuracy(Layer):
     type = "Accuracy"
     bottoms: ClassVar[tuple[int, int | None]] = (2, 2)
     tops: ClassVar[tuple[int, int | None]] = (1, 2)
+    silent = frozenset({0, 1})
 
     def __init__(self, *, top_k: int = 1, axis: int = 1, ignore_label: int | None = None) -> None:
         super().__init__()

@@ -71,6 +71,7 @@ class Layer:
     in_place        a top may be the bottom itself
     shares          tops use the bottom's memory unless `copies` is set
     is_loss         the first top counts as a loss of weight 1 unless told otherwise
+    silent          tops that pass no gradient: masks, probabilities beside a loss, counts
     """
 
     type: ClassVar[str] = ""
@@ -79,6 +80,7 @@ class Layer:
     in_place: ClassVar[bool] = False
     shares: ClassVar[bool] = False
     is_loss: ClassVar[bool] = False
+    silent: ClassVar[frozenset[int]] = frozenset()
 
     def __init__(self) -> None:
         self.name = ""

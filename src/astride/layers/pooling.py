@@ -25,6 +25,7 @@ class Pooling(Layer):
 
     type = "Pooling"
     tops: ClassVar[tuple[int, int | None]] = (1, 2)
+    silent = frozenset({1})
 
     def __init__(self, rule: Callable[[Shape, str], PoolPlan], *, random: bool = False) -> None:
         super().__init__()

@@ -20,6 +20,7 @@ class SoftmaxWithLoss(Layer):
     bottoms: ClassVar[tuple[int, int | None]] = (2, 2)
     tops: ClassVar[tuple[int, int | None]] = (1, 2)
     is_loss = True
+    silent = frozenset({1})
 
     def __init__(
         self, *, axis: int = 1, ignore_label: int | None = None, normalization: Normalization = Normalization.VALID

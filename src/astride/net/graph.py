@@ -73,6 +73,14 @@ def check_node(node: Node) -> None:
                 required=f"{len(names)} values: {len(values)}",
                 operator=node.where,
             )
+    for index, weight in enumerate(node.loss_weights):
+        if weight and index in node.layer.silent:
+            raise ArgumentError(
+                "a loss weight is given to a top that passes no gradient",
+                given={"top": node.tops[index], "loss_weight": weight},
+                required="loss_weight: 0 for this top",
+                operator=node.where,
+            )
     if not node.loss_weights:
         node.loss_weights = [1.0 if node.layer.is_loss and i == 0 else 0.0 for i in range(len(node.tops))]
 

@@ -77,7 +77,7 @@ class Net:
 
     # -- forward
 
-    def forward(self, **inputs: Any) -> dict[str, Array]:
+    def forward(self, /, **inputs: Any) -> dict[str, Array]:
         """Run every layer; the outputs by name, as copies.
 
         Inputs are copied into their blobs, and the network is reshaped where a size differs. Without arguments the
@@ -115,25 +115,18 @@ class Net:
 
     # -- backward
 
-    def backward(self, **top_diffs: Any) -> dict[str, Array]:
+    def backward(self, /, **top_diffs: Any) -> dict[str, Array]:
         """Gradients of the inputs by name, as copies; parameters' gradients are added to their diff.
 
         Without arguments losses start from their weight, other outputs from their diff as it stands, and only what
         Caffe would compute is computed: nothing without a loss or `force_backward`, and then the answer is zeros.
         With arguments the named outputs start from these, other outputs that are no loss from zero, and gradients
         flow down to the inputs.
-        Raises ArgumentError: no such output; ArrayError: another shape; UnsupportedError: forward has kept too little.
+        Raises ArgumentError: no such output, or one that passes no gradient; ArrayError: another shape
+               UnsupportedError: forward has kept too little
         """
         for name, value in top_diffs.items():
-            if name not in self.outputs:
-                raise ArgumentError("there is no such output", given={"name": name}, required=_listed(self.outputs))
-            diff = _real(name, value)
-            if diff.shape != self.blobs[name].shape:
-                raise ArrayError(
-                    "the gradient has another shape than the output",
-                    given={name: diff},
-                    required=f"shape == {self.blobs[name].shape}: {diff.shape}",
-                )
+            self._check_gradient(name, _real(name, value))
         need = self._forced() if top_diffs else self._need
         if top_diffs:
             for name in self.outputs:
@@ -159,6 +152,19 @@ class Net:
             if self.debug_info:
                 seen = [(n, "diff", b.diff) for n, b, w in zip(node.bottoms, bottom, need.bottoms[i], strict=True) if w]
                 self._report("Backward", node, seen)
+
+    def _check_gradient(self, name: str, diff: Array) -> None:
+        if name not in self.outputs:
+            raise ArgumentError("there is no such output", given={"name": name}, required=_listed(self.outputs))
+        if diff.shape != self.blobs[name].shape:
+            raise ArrayError(
+                "the gradient has another shape than the output",
+                given={name: diff},
+                required=f"shape == {self.blobs[name].shape}: {diff.shape}",
+            )
+        maker = next(node for node in reversed(self.nodes) if name in node.tops)
+        if maker.tops.index(name) in maker.layer.silent and diff.any():
+            raise ArgumentError("this output passes no gradient", given={"name": name}, operator=maker.where, hint=f"no {name}=")
 
     @staticmethod
     def _gradient(blob: Blob) -> Array:
@@ -204,7 +210,7 @@ class Net:
             if parameter.has_diff:
                 parameter.diff.fill(0)
 
-    def reshape(self, **shapes: Shape) -> None:
+    def reshape(self, /, **shapes: Shape) -> None:
         """Give inputs other shapes and let everything follow. Where a layer cannot, all is as before.
 
         Raises ArgumentError: no such input, more memory than allowed; and what the layers raise.
