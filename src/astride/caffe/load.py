@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -11,10 +12,13 @@ from ..layers import Source as Samples
 from ..net import Net, Node, Phase
 from ..proto import Message, Parsed, Source, read_prototxt
 from .export import CaffeFormat
-from .inputs import check_sources, fed_layer, input_layer
+from .inputs import check_sources, fed_layer
 from .state import State, included
 from .translate import check_types, node
+from .upgrade import Upgraded, upgrade
 from .weights import load_weights, take_blobs
+
+log = logging.getLogger(__name__)
 
 DIALECTS = ("bvlc",)
 
@@ -38,7 +42,7 @@ def load_caffe(
     seed: Seed = None,
     sources: Mapping[str, Samples] | None = None,
 ) -> Net:
-    """A Caffe network, ready to run.
+    """A Caffe network of any of its three formats, ready to run.
 
     prototxt, weights     each a path, text, bytes or an open file; without weights the fillers begin the parameters
     phase, level, stages  what include and exclude rules are asked about
@@ -115,22 +119,17 @@ def as_phase(phase: str | Phase) -> Phase:
 
 
 def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Message, Placed]:
-    """A copy of the message with the layers of this state, its inputs as a layer, and those layers with their lines."""
-    if len(message.layers):
-        problem = "the network is written in an old format (layers { ... }), which is not read here"
-        hint = "Caffe's upgrade_net_proto_text turns it into layer { ... }"
-        raise lines.error(problem, message.layers[0], hint=hint) if lines else PrototxtError(problem, hint=hint)
+    """The message in the current format with the layers of this state only, and those layers with their lines."""
+    upgraded = upgrade(message, lines)
+    for note in upgraded.notes:
+        log.log(logging.WARNING if note.lost else logging.INFO, "%s: %s", lines.source if lines else "the network", note)
+    current = upgraded.message
     kept: Message = type(message)()
-    kept.CopyFrom(message)
-    for name in ("layer", "input", "input_shape", "input_dim", "state"):
+    kept.CopyFrom(current)
+    for name in ("layer", "state"):
         kept.ClearField(name)
     placed: Placed = []
-    given = input_layer(message)
-    if given is not None:
-        kept.layer.add().CopyFrom(given)
-        placed.append((kept.layer[0], None))
-    for layer in message.layer:
-        line = lines.line_of(layer) if lines is not None else None
+    for layer, line in zip(current.layer, _lines(upgraded, message, lines), strict=True):
         try:
             wanted = included(layer, state)
         except PrototxtError as error:
@@ -144,10 +143,18 @@ def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Mes
         raise PrototxtError(
             "the network has no layers in this state",
             given={"phase": state.phase.value, "level": state.level, "stages": sorted(state.stages)},
-            required=f"one of the {len(message.layer)} layers in the text included",
+            required=f"one of the {len(current.layer)} layers in the text included",
             hint='phase="TRAIN"' if state.phase is Phase.TEST else 'phase="TEST"',
         )
     return kept, placed
+
+
+def _lines(upgraded: Upgraded, message: Message, lines: Parsed | None) -> list[int | None]:
+    """For each layer of the upgraded network the line on which the given text has it."""
+    if lines is None:
+        return [None] * len(upgraded.origins)
+    given = message.layers or message.layer
+    return [lines.line_of(message, "input") if origin is None else lines.line_of(given[origin]) for origin in upgraded.origins]
 
 
 def _nodes(placed: Placed, phase: Phase, sources: Mapping[str, Samples]) -> list[Node]:

@@ -14,11 +14,11 @@ from ..net import Net
 from ..proto import Parsed, Source, read_prototxt
 from ..train import Communicator, Constants, Policy, Settings, Solver, find_update
 from .load import build_net
+from .upgrade import upgrade_solver
 from .weights import load_weights
 
 SOLVER_CPP = "Caffe, src/caffe/solver.cpp"
 _TRAIN_FIELDS = ("net_param", "net", "train_net_param", "train_net")
-_OLD_TYPES = ("SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam")
 
 
 def load_solver(
@@ -47,12 +47,12 @@ def load_solver(
     other. UnsupportedError: a solver type or policy that does not exist here.
     """
     parsed = read_prototxt(solver, "SolverParameter", allow_unknown_fields=allow_unknown_fields)
-    message = parsed.message
+    message = upgrade_solver(parsed.message, parsed).message
     folder = Path(parsed.source).parent if isinstance(solver, str | os.PathLike) and Path(parsed.source).is_file() else Path()
     chosen = _Nets(message, folder, net, allow_unknown_fields)
     train, tests = chosen.train(), chosen.tests()
     settings = _settings(message, len(tests), seed, _prefix(parsed, snapshot_prefix))
-    update = find_update(_type(message))
+    update = find_update(message.type)
     train_net = _build(train, "TRAIN", sources, settings.seed, max_memory)
     test_nets = [_build(test, "TEST", test_sources, settings.seed, max_memory) for test in tests]
     for name in (part.strip() for field in message.weights for part in field.split(",")):
@@ -179,21 +179,6 @@ def _find(name: str, folder: Path, what: str) -> Path:
     return found
 
 
-def _type(message: Any) -> str:
-    """The solver type: `type`, or the enumeration of older files."""
-    if not message.HasField("solver_type"):
-        return str(message.type)
-    if message.HasField("type"):
-        raise ArgumentError(
-            "the solver's type is given twice",
-            given={"type": message.type, "solver_type": message.solver_type},
-            required="type or the older solver_type, not both",
-            because="Caffe, src/caffe/util/upgrade_proto.cpp, UpgradeSolverType",
-            hint=f'type: "{message.type}" alone',
-        )
-    return _OLD_TYPES[message.solver_type]
-
-
 def _prefix(parsed: Parsed, given: str | os.PathLike[str] | None) -> str:
     """As Caffe: without a prefix the solver's file name, in a folder the solver's file name in that folder."""
     stem = Path(parsed.source).stem if parsed.source.endswith((".prototxt", ".pt", ".txt")) else "solver"
@@ -220,7 +205,7 @@ def _settings(message: Any, tests: int, seed: int | None, prefix: str) -> Settin
     own_seed = message.random_seed if message.random_seed >= 0 else None
     return Settings(
         policy=policy,
-        type=_type(message),
+        type=message.type,
         constants=Constants(momentum=message.momentum),
         weight_decay=message.weight_decay,
         regularization=message.regularization_type,
