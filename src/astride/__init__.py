@@ -24,18 +24,22 @@ from .errors import (
     UnsupportedError,
 )
 from .ops._run import plan
+from .ops.argmax import argmax
 from .ops.avg_pool import avg_pool
 from .ops.conv import conv
 from .ops.conv_transpose import conv_transpose
 from .ops.elementwise import elementwise
+from .ops.layout import layout
 from .ops.lp_pool import lp_pool
 from .ops.matmul import matmul
 from .ops.max_pool import max_pool
 from .ops.max_unpool import max_unpool
 from .ops.min_pool import min_pool
+from .ops.reduce import reduce
 from .ops.softmax import softmax
 from .ops.softmax_loss import softmax_loss
 from .ops.stochastic_pool import stochastic_pool
+from .ops.unfold import unfold
 from .settings import configure, use
 
 if TYPE_CHECKING:
@@ -59,12 +63,14 @@ __all__ = [
     "PrototxtError",
     "UnknownLayerError",
     "UnsupportedError",
+    "argmax",
     "avg_pool",
     "check_gradient",
     "configure",
     "conv",
     "conv_transpose",
     "elementwise",
+    "layout",
     "like",
     "load_caffe",
     "load_solver",
@@ -74,9 +80,11 @@ __all__ = [
     "max_unpool",
     "min_pool",
     "plan",
+    "reduce",
     "softmax",
     "softmax_loss",
     "stochastic_pool",
+    "unfold",
     "use",
     "vjp",
 ]

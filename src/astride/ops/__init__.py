@@ -16,10 +16,14 @@ OPERATORS: dict[str, str] = {
     "max_unpool": "values back to the places they were the maximum of",
     "conv": "convolution (cross-correlation), grouped, dilated, any edge",
     "conv_transpose": "the adjoint of a convolution",
+    "unfold": "the pixels of every window as columns",
     "matmul": "rows of x times a matrix",
     "elementwise": "rectifiers, products and sums, element by element",
     "softmax": "scores to probabilities along one axis",
     "softmax_loss": "negative log-likelihood of a softmax",
+    "layout": "axes in another order, arrays joined, cut, repeated, taken from",
+    "reduce": "sums and means of everything behind an axis",
+    "argmax": "the greatest along an axis, their places or values",
 }
 """operator -> what it computes. The module, and the function in it, have the same name."""
 

@@ -9,11 +9,27 @@ from .axis import Axis, ExplicitAxis, StridedAxis
 from .base import Plan, Shape
 from .conv import ConvPlan
 from .dense import ElementwisePlan, MatmulPlan, SoftmaxLossPlan, SoftmaxPlan
+from .layout import LayoutPlan
 from .pool import PoolPlan
+from .reduce import ArgmaxPlan, ReducePlan
+from .unfold import UnfoldPlan
 from .unpool import UnpoolPlan
 
 PLANS: dict[str, type[Plan]] = {
-    cls.__name__: cls for cls in (PoolPlan, ConvPlan, UnpoolPlan, MatmulPlan, ElementwisePlan, SoftmaxPlan, SoftmaxLossPlan)
+    cls.__name__: cls
+    for cls in (
+        PoolPlan,
+        ConvPlan,
+        UnpoolPlan,
+        UnfoldPlan,
+        MatmulPlan,
+        ElementwisePlan,
+        SoftmaxPlan,
+        SoftmaxLossPlan,
+        LayoutPlan,
+        ReducePlan,
+        ArgmaxPlan,
+    )
 }
 """Every kind of plan by its class name, as `Plan.to_dict` writes it."""
 
@@ -28,17 +44,21 @@ def plan_from_dict(data: dict[str, Any]) -> Plan:
 
 __all__ = [
     "PLANS",
+    "ArgmaxPlan",
     "Axis",
     "ConvPlan",
     "ElementwisePlan",
     "ExplicitAxis",
+    "LayoutPlan",
     "MatmulPlan",
     "Plan",
     "PoolPlan",
+    "ReducePlan",
     "Shape",
     "SoftmaxLossPlan",
     "SoftmaxPlan",
     "StridedAxis",
+    "UnfoldPlan",
     "UnpoolPlan",
     "plan_from_dict",
 ]
