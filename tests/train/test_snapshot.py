@@ -100,6 +100,12 @@ def test_a_folder_that_moved_still_works(tmp_path: Path) -> None:
     assert values(other) == values(solver)
 
 
+def test_a_prefix_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelFileError, match="no folder to write into"):
+        small_solver(prefix=tmp_path / "file" / "small").snapshot()
+
+
 def test_weights_may_be_named(tmp_path: Path) -> None:
     solver = small_solver()
     solver.step(1)

@@ -6,7 +6,6 @@ result.accuracy, result.picture
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -17,7 +16,9 @@ from ..caffe import load_caffe, load_solver
 from ..data import ArraySource, ShuffledSource
 from ..errors import ArgumentError
 from ..net import Net
+from ..proto import atomic_write
 from ..train import Event, IterationDone, NetTested, Solver
+from ..train.snapshot import make_folder
 from . import console, picture
 from .digits import Digits, load_digits, shifted
 from .story import Course, Floats, Guesses, Routing, Story, Way, lively
@@ -65,14 +66,28 @@ def run_demo(
     picture.check_installed()
     folder = Path(out_dir)
     digits = load_digits(seed)
-    folder.mkdir(parents=True, exist_ok=True)
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn, whose digits are loaded by now
+
+    make_folder(folder)
+    # LeNet's products are many and small: on a busy machine BLAS threads wait for each other ten times longer than they
+    # compute, and with one thread the same seed gives the same net on any number of cores.
+    with threadpool_limits(limits=1, user_api="blas"):
+        result, guesses, scores = _run(folder, digits, seed, iterations, progress)
+    if progress:
+        console.show_guesses(guesses, scores)
+        console.show_result(result)
+    return result
+
+
+def _run(folder: Path, digits: Digits, seed: int, iterations: int | None, progress: bool) -> tuple[DemoResult, Guesses, Floats]:
+    """Train, save, read back, ask, draw."""
     solver = _solver(digits, folder, seed)
     if iterations is not None:
         solver.settings = replace(solver.settings, max_iter=iterations)
     course = _train(solver, digits, progress)
     written = solver.snapshot()
     deploy = folder / "lenet.prototxt"
-    shutil.copyfile(LENET / "lenet.prototxt", deploy)
+    atomic_write(deploy, [(LENET / "lenet.prototxt").read_bytes()])
     # From here on only what was saved is used: the net that answers is the one that came back from the files.
     net = load_caffe(deploy, written.model)
     scores = _scores(net, digits.test_images)
@@ -92,10 +107,7 @@ def run_demo(
         state=written.state,
         picture=folder / "lenet_demo.png",
     )
-    if progress:
-        console.show_guesses(guesses, scores)
-        console.show_result(result)
-    return result
+    return result, guesses, scores
 
 
 def _solver(digits: Digits, folder: Path, seed: int) -> Solver:

@@ -27,11 +27,24 @@ def write(solver: Solver, prefix: Path) -> SnapshotWritten:
     model = prefix.with_name(f"{prefix.name}_iter_{solver.iter}.caffemodel")
     state = model.with_suffix(".solverstate")
     if solver.communicator.rank == 0:
-        prefix.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(prefix.parent)
         solver.net.save(model)
         record = message("SolverState")(iter=solver.iter, learned_net=str(model), current_step=solver.current_step)
         write_solverstate(state, record, solver.history)
     return SnapshotWritten(solver.iter, model, state)
+
+
+def make_folder(folder: Path) -> None:
+    """The folder and those above it, where they are missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelFileError(
+            "there is no folder to write into, and none can be made",
+            given={"folder": str(folder)},
+            because=str(error.strerror or error),
+            hint="another folder",
+        ) from error
 
 
 def restore(solver: Solver, path: Path, weights: Path | None) -> None:
