@@ -1,0 +1,172 @@
+"""Windows along one axis as plain data: which positions each one touches, and what it finds there.
+
+A position counts in the input, negative before it. A tap outside the input is `padding` where the rules pad and `overhang`
+where a window reaches past the padding too; `reads` is the pixel it takes its value from, None where it takes none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from ..backends.reference._divisors import divisors
+from ..plan import Axis, ConvPlan, Plan, PoolPlan, StridedAxis
+from ..plan.base import axis_names
+from ..plan.kinds import Direction, Divisor, Edge, Reduce
+
+MOST = 512
+"""Windows of one axis that are kept; of more, the first and the last."""
+
+
+class Place(StrEnum):
+    """Where a tap lies."""
+
+    PIXEL = "pixel"
+    GAP = "gap"  # between the pixels of a stretched (input-dilated) input
+    PADDING = "padding"
+    OVERHANG = "overhang"  # past the padding: what rounding up leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """One tap: its position, where that is, and the pixel whose value it gets."""
+
+    position: int
+    place: Place
+    reads: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One window. `divisor` is what an average divides by along this axis."""
+
+    index: int
+    taps: tuple[Tap, ...]
+    divisor: int | None = None
+
+    @property
+    def pixels(self) -> tuple[int, ...]:
+        """The pixels inside the input that it reads."""
+        return tuple(tap.position for tap in self.taps if tap.place is Place.PIXEL)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisView:
+    """One axis under one rule. `unread` are ranges of pixels that no window touches.
+
+    For a transposed convolution `windows` are the places that each input pixel adds to.
+    """
+
+    name: str
+    size: int
+    out: int
+    pad_lo: int
+    pad_hi: int
+    formula: str
+    windows: tuple[Window, ...]
+    left_out: int
+    unread: tuple[tuple[int, int], ...]
+
+    @property
+    def first(self) -> int:
+        """The lowest position that is input, padding or touched."""
+        touched = [window.taps[0].position for window in self.windows if window.taps]
+        return min([0, -max(self.pad_lo, 0), *touched])
+
+    @property
+    def last(self) -> int:
+        """The highest position that is input, padding or touched."""
+        touched = [window.taps[-1].position for window in self.windows if window.taps]
+        return max([self.size - 1, self.size - 1 + max(self.pad_hi, 0), *touched])
+
+
+def axis_views(plan: Plan, formulas: tuple[str, ...]) -> tuple[AxisView, ...]:
+    """Every axis of a windowed plan; none for a plan without windows (unpooling)."""
+    if not isinstance(plan, PoolPlan | ConvPlan):
+        return ()
+    names = axis_names(len(plan.axes))
+    return tuple(_view(plan, a, name, text) for a, (name, text) in enumerate(zip(names, formulas, strict=True)))
+
+
+def _view(plan: PoolPlan | ConvPlan, a: int, name: str, formula: str) -> AxisView:
+    axis = plan.axes[a]
+    lo, hi = _pads(axis)
+    indices = _kept(axis.out)
+    counts = _axis_divisors(plan, a)
+    windows = tuple(Window(i, _taps(axis, i, plan.edge), None if counts is None else counts[i]) for i in indices)
+    return AxisView(name, axis.stretched, axis.out, lo, hi, formula, windows, axis.out - len(indices), _unread(axis))
+
+
+def _unread(axis: Axis) -> tuple[tuple[int, int], ...]:
+    """The pixels that no window touches, as ranges (first, last)."""
+    touched = np.zeros(axis.size, bool)
+    if isinstance(axis, StridedAxis):
+        starts = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.pad_lo
+        for j in range(axis.kernel):
+            positions = starts + j * axis.dilation
+            inside = (positions >= 0) & (positions < axis.stretched) & (positions % axis.input_dilation == 0)
+            touched[positions[inside] // axis.input_dilation] = True
+    else:
+        for start, end in zip(axis.starts, axis.ends, strict=True):
+            touched[start:end] = True
+    bounds = np.flatnonzero(np.diff(np.concatenate([[True], touched, [True]])))
+    return tuple((int(a), int(b) - 1) for a, b in bounds.reshape(-1, 2))
+
+
+def _kept(out: int) -> list[int]:
+    half = MOST // 2
+    return list(range(out)) if out <= MOST else [*range(half), *range(out - half, out)]
+
+
+def _pads(axis: Axis) -> tuple[int, int]:
+    return (axis.pad_lo, axis.pad_hi) if isinstance(axis, StridedAxis) else (0, 0)
+
+
+def _stretch(axis: Axis) -> int:
+    return axis.input_dilation if isinstance(axis, StridedAxis) else 1
+
+
+def _taps(axis: Axis, window: int, edge: Edge) -> tuple[Tap, ...]:
+    return tuple(Tap(p, place := _place(axis, p), _reads(axis, p, place, edge)) for p in axis.taps(window))
+
+
+def _place(axis: Axis, position: int) -> Place:
+    lo, hi = _pads(axis)
+    if 0 <= position < axis.stretched:
+        return Place.PIXEL if position % _stretch(axis) == 0 else Place.GAP
+    return Place.PADDING if -lo <= position < axis.stretched + hi else Place.OVERHANG
+
+
+def _reads(axis: Axis, position: int, place: Place, edge: Edge) -> int | None:
+    if place is Place.PIXEL:
+        return position // _stretch(axis)
+    size = axis.size
+    if place is Place.GAP or size == 0:
+        return None
+    if edge is Edge.CLAMP:
+        return min(max(position, 0), size - 1)
+    if edge is Edge.WRAP:
+        return position % size
+    if edge is Edge.MIRROR_EDGE:
+        turned = position % (2 * size)
+        return min(turned, 2 * size - 1 - turned)
+    if edge is Edge.MIRROR:
+        period = max(2 * (size - 1), 1)
+        turned = position % period
+        return min(turned, period - turned)
+    return None
+
+
+def _axis_divisors(plan: PoolPlan | ConvPlan, a: int) -> list[int] | None:
+    """What an average divides by along this axis; None where one number serves all windows."""
+    if not isinstance(plan, PoolPlan) or plan.reduce is not Reduce.AVERAGE or plan.divisor is Divisor.OVERRIDE:
+        return None
+    pad = None if plan.divisor_pad is None else (plan.divisor_pad[a],)
+    return [int(n) for n in divisors(replace(plan, axes=(plan.axes[a],), divisor_pad=pad))]
+
+
+def is_transposed(plan: Plan | None) -> bool:
+    """Whether windows are written rather than read."""
+    return isinstance(plan, ConvPlan) and plan.direction is Direction.TRANSPOSED
