@@ -54,7 +54,8 @@ def arrange(boxes: Sequence[tuple[float, float]], edges: Sequence[Edge], *, betw
     # An edge passes a row upright, so that it is slanted only between rows, where no box stands.
     half = {i: y[r][1] / 2 for r, members in enumerate(rows) for i in members}
     bends = {
-        edge: tuple((place[i][0], place[i][1] + side * half[i]) for i in chain for side in (-1, 1)) for edge, chain in chains.items()
+        edge: tuple((place[i][0], place[i][1] + side * half[i]) for i in chain for side in (-1, 1))
+        for edge, chain in chains.items()
     }
     return Layout(tuple(place[i] for i in range(len(boxes))), bends, right - left, height)
 

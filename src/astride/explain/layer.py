@@ -193,11 +193,13 @@ def _formula(layer: Layer, made: Plan | None) -> str:
 
 
 def _convolution(layer: Any, made: Any) -> str:
-    bias = " + b[o]" if layer.bias else ""
     channels = "c in the group of o" if made.groups > 1 else "all c"
+    place = "i*stride - pad + j*dilation"
     if made.op == "conv_transpose":
-        return f"y[o, i*stride - pad + j*dilation] += x[c, i] * w[c, o, j] for {channels}, all i and j{bias and ";  y" + bias.replace("+", "+=")}"
-    return f"y[o, i] = sum over {channels} and all j of w[o, c, j] * x[c, i*stride - pad + j*dilation]{bias}"
+        bias = "; y += b[o]" if layer.bias else ""
+        return f"y[o, {place}] += x[c, i] * w[c, o, j] for {channels}, all i and j{bias}"
+    bias = " + b[o]" if layer.bias else ""
+    return f"y[o, i] = sum over {channels} and all j of w[o, c, j] * x[c, {place}]{bias}"
 
 
 def _pooling(layer: Any, made: Any) -> str:
