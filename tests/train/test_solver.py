@@ -81,6 +81,17 @@ def test_the_smoothed_loss_is_the_mean_of_the_last_ones() -> None:
     assert all(event.seconds > 0 and "loss" in event.outputs for event in events)
 
 
+def test_debug_info_logs_the_blobs_of_shown_iterations(caplog: pytest.LogCaptureFixture) -> None:
+    solver = small_solver("debug_info: true display: 2")
+    counts = []
+    with caplog.at_level("INFO", logger="astride"):
+        for _ in range(3):
+            solver.step(1)
+            counts.append(len(caplog.messages))
+            caplog.clear()
+    assert counts[0] == counts[2] > 8 and counts[1] == 0
+
+
 def test_rates_are_those_of_the_policy() -> None:
     solver = small_solver('lr_policy: "multistep" gamma: 0.5 stepvalue: 2 stepvalue: 3')
     events = told(solver)

@@ -48,10 +48,11 @@ def load_solver(
     """
     parsed = read_prototxt(solver, "SolverParameter", allow_unknown_fields=allow_unknown_fields)
     message = upgrade_solver(parsed.message, parsed).message
-    folder = Path(parsed.source).parent if isinstance(solver, str | os.PathLike) and Path(parsed.source).is_file() else Path()
+    file = Path(parsed.source) if Path(parsed.source).is_file() else None
+    folder = Path() if file is None else file.parent
     chosen = _Nets(message, folder, net, allow_unknown_fields)
     train, tests = chosen.train(), chosen.tests()
-    settings = _settings(message, len(tests), seed, _prefix(parsed, snapshot_prefix))
+    settings = _settings(message, len(tests), seed, _prefix(file, message, snapshot_prefix))
     update = find_update(message.type)
     train_net = _build(train, "TRAIN", sources, settings.seed, max_memory)
     test_nets = [_build(test, "TEST", test_sources, settings.seed, max_memory) for test in tests]
@@ -179,15 +180,12 @@ def _find(name: str, folder: Path, what: str) -> Path:
     return found
 
 
-def _prefix(parsed: Parsed, given: str | os.PathLike[str] | None) -> str:
-    """As Caffe: without a prefix the solver's file name, in a folder the solver's file name in that folder."""
-    stem = Path(parsed.source).stem if parsed.source.endswith((".prototxt", ".pt", ".txt")) else "solver"
-    if given is not None:
-        prefix = os.fspath(given)
-    elif parsed.message.HasField("snapshot_prefix"):
-        prefix = parsed.message.snapshot_prefix
-    else:
-        return str(Path(parsed.source).with_suffix("")) if stem != "solver" or Path(parsed.source).is_file() else stem
+def _prefix(file: Path | None, message: Any, given: str | os.PathLike[str] | None) -> str:
+    """As Caffe: without a prefix the solver's file name without its ending; in a folder, that name in the folder."""
+    stem = "solver" if file is None else file.stem
+    if given is None and not message.HasField("snapshot_prefix"):
+        return stem if file is None else str(file.with_suffix(""))
+    prefix = message.snapshot_prefix if given is None else os.fspath(given)
     return os.path.join(prefix, stem) if prefix.endswith("/") or os.path.isdir(prefix) else prefix
 
 
@@ -221,6 +219,7 @@ def _settings(message: Any, tests: int, seed: int | None, prefix: str) -> Settin
         snapshot=message.snapshot,
         snapshot_prefix=prefix,
         snapshot_after_train=message.snapshot_after_train,
+        debug_info=message.debug_info,
         seed=own_seed if seed is None else seed,
     )
 

@@ -52,4 +52,5 @@ def _image(values: npt.NDArray[Any], origin: str) -> Mean:
             required=f"(C,), (C, H, W) or (1, C, H, W) in {origin}: {values.shape}",
             hint="mean.mean(axis=0) for the mean of a batch",
         )
-    return np.ascontiguousarray(values, dtype=np.float32)
+    # A copy: the values may lie in a mapped file.
+    return np.array(values, dtype=np.float32, order="C")

@@ -146,6 +146,8 @@ class Solver:
     def _iterate(self) -> IterationDone:
         start = time.perf_counter()
         settings, net = self.settings, self.net
+        show = bool(settings.display) and self.iter % settings.display == 0
+        net.debug_info = settings.debug_info and show
         net.clear_param_diffs()
         loss = 0.0
         outputs: dict[str, Array] = {}
@@ -168,7 +170,7 @@ class Solver:
             smoothed_loss=sum(self._losses) / len(self._losses),
             rate=used,
             seconds=time.perf_counter() - start,
-            show=bool(settings.display) and (self.iter - 1) % settings.display == 0,
+            show=show,
             outputs=outputs,
         )
 
