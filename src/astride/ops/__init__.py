@@ -18,7 +18,7 @@ OPERATORS: dict[str, str] = {
     "conv_transpose": "the adjoint of a convolution",
     "unfold": "the pixels of every window as columns",
     "matmul": "rows of x times a matrix",
-    "elementwise": "rectifiers, products and sums, element by element",
+    "elementwise": "functions of one array, products, sums and maxima of two, element by element",
     "softmax": "scores to probabilities along one axis",
     "softmax_loss": "negative log-likelihood of a softmax",
     "layout": "axes in another order, arrays joined, cut, repeated, taken from",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from ..backends.protocol import Array, Saved
 from ..errors import ArgumentError, ArrayError, AstrideError
 from ..plan import Plan, Shape
 from ..rules import rule
+
+EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 def as_array(value: Any, name: str) -> Array:
@@ -27,6 +30,15 @@ def as_array(value: Any, name: str) -> Array:
             f"{name} is not an array of real numbers", given={name: array}, hint=f"numpy.asarray({name}, dtype='float32')"
         )
     return array
+
+
+def choice(kind: type[EnumT], value: str, name: str, operator: str) -> EnumT:
+    """The member of an enumeration that has this value. Raises ArgumentError with those there are."""
+    if value not in list(kind):
+        raise ArgumentError(
+            f"there is no such {name}", given={name: value}, required=f"one of {', '.join(kind)}", operator=operator
+        )
+    return kind(value)
 
 
 def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = None, **arguments: Any) -> Any:

@@ -6,12 +6,13 @@ They are dispatched as windows are, so that a whole network can live on one devi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import ClassVar
 
 from ..errors import ArgumentError
 from .base import Plan, Shape, expect
+from .kinds import Nan, Tie
 
 DENSE_DTYPES = ("float32", "float64")
 """What the dense operators compute in."""
@@ -21,8 +22,46 @@ class Function(StrEnum):
     """What an elementwise plan computes."""
 
     RELU = "relu"  # max(x, 0) + slope * min(x, 0)
+    ELU = "elu"  # x where x > 0, slope * (exp(x) - 1) elsewhere
+    SIGMOID = "sigmoid"  # 1 / (1 + exp(-x))
+    TANH = "tanh"
+    ABS = "abs"  # |x|
+    BNLL = "bnll"  # log(1 + exp(x))
+    SWISH = "swish"  # x * sigmoid(scale * x)
+    POWER = "power"  # (shift + scale * x) ** power
+    EXP = "exp"  # factor * exp(scale * x)
+    LOG = "log"  # factor * log(shift + scale * x)
+    CLIP = "clip"  # low where x < low, high where x > high
+    THRESHOLD = "threshold"  # 1 where x > low, 0 elsewhere
     MULTIPLY = "multiply"  # scale * x * z: a dropout mask, a gate
+    DIVIDE = "divide"  # scale * x / z
     ADD = "add"  # scale * x + z_scale * z
+    MAXIMUM = "maximum"  # the greater of x and z
+
+    @property
+    def binary(self) -> bool:
+        """True where it takes a second array."""
+        return self in (Function.MULTIPLY, Function.DIVIDE, Function.ADD, Function.MAXIMUM)
+
+
+READS: dict[Function, tuple[str, ...]] = {
+    Function.RELU: ("slope",),
+    Function.ELU: ("slope",),
+    Function.SWISH: ("scale",),
+    Function.POWER: ("scale", "shift", "power"),
+    Function.EXP: ("scale", "factor"),
+    Function.LOG: ("scale", "shift", "factor"),
+    Function.CLIP: ("low", "high", "nan"),
+    Function.THRESHOLD: ("low",),
+    Function.MULTIPLY: ("scale",),
+    Function.DIVIDE: ("scale",),
+    Function.ADD: ("scale", "z_scale"),
+    Function.MAXIMUM: ("tie", "nan"),
+}
+"""The fields of a plan that each function reads; those left out read none. What it does not read keeps its default."""
+
+TIES = (Tie.FIRST, Tie.LAST, Tie.EQUAL_SHARE)
+"""Who gets the gradient of a maximum where x equals z: x, z, or each a half."""
 
 
 class Normalization(StrEnum):
@@ -82,9 +121,32 @@ class ElementwisePlan(Plan):
     slope: float = 0.0
     scale: float = 1.0
     z_scale: float = 1.0
+    shift: float = 0.0
+    power: float = 1.0
+    factor: float = 1.0
+    low: float = 0.0
+    high: float = 1.0
+    tie: Tie = Tie.FIRST
+    nan: Nan = Nan.PROPAGATED
 
     def __post_init__(self) -> None:
         known_dtype(self.op, self.dtype)
+        reads = READS.get(self.function, ())
+        for f in fields(self):
+            if f.name not in ("dtype", "function", *reads) and getattr(self, f.name) != f.default:
+                raise ArgumentError(
+                    f"{self.function} does not read {f.name}",
+                    given={"function": str(self.function), f.name: getattr(self, f.name)},
+                    required=f"none but {', '.join(reads)}" if reads else "no parameters",
+                    operator=self.op,
+                )
+        if self.tie not in TIES:
+            raise ArgumentError(
+                "a maximum of two arrays has no such tie rule",
+                given={"tie": str(self.tie)},
+                required=f"one of {', '.join(TIES)}",
+                operator=self.op,
+            )
 
     @property
     def op(self) -> str:
@@ -92,7 +154,7 @@ class ElementwisePlan(Plan):
 
     @property
     def binary(self) -> bool:
-        return self.function is not Function.RELU
+        return self.function.binary
 
     def output_shape(self, *shapes: Shape | None) -> Shape:
         x, z = (*shapes, None)[:2]
