@@ -17,8 +17,9 @@ _LEAST = {"iter_size": 1, "average_loss": 1, "max_iter": 0, "display": 0, "test_
 class Settings:
     """Everything a Solver needs besides its nets. Intervals count iterations; 0 means never.
 
-    `debug_info` lets the net log every blob in the iterations that `display` shows. `clip_gradients` below 0 clips nothing. `test_iter` has one entry per test net. `seed` starts fillers and masks;
-    None leaves them to chance. `snapshot_prefix` is the path that snapshot names begin with.
+    `debug_info` lets the net log every blob in the iterations that `display` shows. `clip_gradients` below 0 clips nothing.
+    `test_iter` has one entry per test net. `seed` starts fillers and masks; None leaves them to chance. `snapshot_prefix` is
+    the path that snapshot names begin with.
     """
 
     policy: Policy
