@@ -22,13 +22,16 @@ def assert_same(actual: Any, expected: Any, where: str = "") -> None:
         )
 
 
-def assert_close(actual: Any, expected: Any, tolerance: float, where: str = "") -> None:
-    """Equal shape and dtype; NaN and infinities in the same places; the rest within `tolerance` of the largest finite value."""
+def assert_close(actual: Any, expected: Any, tolerance: float, where: str = "", *, scale: float = 0.0) -> None:
+    """Equal shape and dtype; NaN and infinities in the same places; the rest within `tolerance` of the largest finite value.
+
+    `scale` is a greater measure, for sums whose terms may cancel.
+    """
     _same_kind(actual, expected, where)
-    assert_near(actual, expected, tolerance, where)
+    assert_near(actual, expected, tolerance, where, scale=scale)
 
 
-def assert_near(actual: Any, expected: Any, tolerance: float, where: str = "") -> None:
+def assert_near(actual: Any, expected: Any, tolerance: float, where: str = "", *, scale: float = 0.0) -> None:
     """As assert_close, whatever the dtypes: for values recorded as decimal text."""
     a, e = _wide(actual), _wide(expected)
     if a.shape != e.shape:
@@ -38,7 +41,7 @@ def assert_near(actual: Any, expected: Any, tolerance: float, where: str = "") -
     if odd.any():
         place = tuple(int(i) for i in np.argwhere(odd)[0])
         raise AssertionError(f"{where}: at {place} {a[place]!r} is not {e[place]!r}")
-    largest = float(np.abs(e[finite]).max(initial=0.0))
+    largest = float(np.abs(e[finite]).max(initial=scale))
     off = np.where(finite, np.abs(np.where(finite, a, 0) - np.where(finite, e, 0)), 0)
     if float(off.max(initial=0.0)) > tolerance * largest:
         place = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))

@@ -141,7 +141,9 @@ def _strided(rng: np.random.Generator, rank: int, *, plain: bool, undilated: boo
         lo, hi = (int(n) for n in rng.integers(-2, 5, 2))
         inner = 1 if plain else int(rng.choice([1, 1, 1, 2, 3]))
         free = (size - 1) * inner + 1 + lo + hi - (kernel - 1) * dilation - 1
-        outs = [n for n in (free // stride + 1, -(-free // stride) + 1) if n >= 1]
+        floor, ceil = free // stride + 1, -(-free // stride) + 1
+        clipped = ceil - 1 if (ceil - 1) * stride >= (size - 1) * inner + 1 + lo else ceil
+        outs = [n for n in (floor, ceil, clipped) if n >= 1]
         if outs:
             out = int(rng.choice(outs))
             return StridedAxis(

@@ -1,4 +1,4 @@
-"""Arrays as they come: any strides, byte order, read-only; inputs untouched, nothing read beside them, results fresh or in `out`."""
+"""Arrays as they come: any strides, byte order, read-only. Inputs stay untouched, results are fresh or in `out`."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ REFUSALS = (
     Refusal("stride 0", (1, 1, 8), dict(kernel=2, stride=0), ("stride >= 1: 0",), rules="caffe"),
     Refusal("kernel 0", (1, 1, 8), dict(kernel=0), ("kernel >= 1: 0",)),
     Refusal("no kernel", (1, 1, 8), {}, ("the kernel is not given",)),
-    Refusal("a kernel that is no number", (1, 1, 8), dict(kernel="3"), ("kernel",)),
+    Refusal("a kernel that is no number", (1, 1, 8), dict(kernel="3"), ("kernel is not a whole number", "kernel = '3'")),
     Refusal("a fractional kernel", (1, 1, 8), dict(kernel=2.5), ("kernel is not a whole number", "kernel = 2.5")),
     Refusal("a true kernel", (1, 1, 8), dict(kernel=True), ("kernel is not a whole number",)),
     Refusal(
@@ -231,6 +231,11 @@ REFUSALS = (
         rules="caffe",
         dtype="float16",
     ),
-    Refusal("a dilation beyond 2^31", (1, 1, 8), dict(kernel=2, dilation=2**31 - 1, padding=2**30), ("kernel",)),
+    Refusal(
+        "a dilation beyond 2^31",
+        (1, 1, 8),
+        dict(kernel=2, dilation=2**31 - 1, padding=2**30),
+        ("the window spans more than 2^31 taps",),
+    ),
     Refusal("every spatial tap outside", (1, 1, 8), dict(kernel=4, padding=-3), ("the kernel is larger than the padded input",)),
 )

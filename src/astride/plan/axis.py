@@ -42,13 +42,15 @@ class StridedAxis:
                 hint="a smaller dilation",
             )
         free = self.stretched + self.pad_lo + self.pad_hi - self.reach
-        lowest, highest = max(free // self.stride + 1, 0), max(-(-free // self.stride) + 1, 0)
-        if not lowest <= self.out <= highest:
+        floor, ceil = max(free // self.stride + 1, 0), max(-(-free // self.stride) + 1, 0)
+        # a rule may drop windows that start behind the input, which pads of a kernel or more make room for
+        before = max(-(-(self.stretched + self.pad_lo) // self.stride), 0)
+        if not min(floor, before) <= self.out <= ceil:
             raise ArgumentError(
                 "the output size does not follow from the axis",
                 given={"axis": self},
-                required=f"{lowest} <= out <= {highest}: {self.out}",
-                hint=f"out={lowest}",
+                required=f"{min(floor, before)} <= out <= {ceil}: {self.out}",
+                hint=f"out={floor}",
             )
 
     @property
