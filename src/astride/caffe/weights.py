@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelFileError
 from ..net import Net
 from ..plan import Shape
-from ..proto import NetFile, Source, read_caffemodel
+from ..proto import BlobArray, NetFile, Source, read_caffemodel
 from .translate import Listing
 
 SKIP = "give the layer another name in the prototxt and load with allow_missing=True: it then begins with its fillers"
@@ -25,7 +25,7 @@ def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> li
     unless `allow_missing`.
     """
     file = read_caffemodel(source)
-    found = {_name(layer): blobs for layer, blobs in zip(file.layers, file.blobs, strict=True) if blobs}
+    found = blobs_by_name(file)
     _check_fit(net, found, file)
     missing = [name for name in net.params if name not in found]
     if missing and not allow_missing:
@@ -39,6 +39,11 @@ def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> li
         for parameter, blob in zip(net.params.get(name, []), blobs, strict=False):
             parameter.data[...] = blob.data.reshape(parameter.shape)
     return missing
+
+
+def blobs_by_name(file: NetFile) -> dict[str, list[BlobArray]]:
+    """The blobs of every layer of a file that has some, whatever its format."""
+    return {_name(layer): blobs for layer, blobs in zip(file.layers, file.blobs, strict=True) if blobs}
 
 
 def take_blobs(net: Net, name: str, blobs: Any) -> None:

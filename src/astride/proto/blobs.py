@@ -26,11 +26,15 @@ PAYLOADS: dict[int, tuple[str, np.dtype[Any]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlobArray:
-    """One blob. `data` and `diff` are read-only views into the file, float32 or float64, and may be unaligned."""
+    """One blob. `data` and `diff` are read-only views into the file, float32 or float64, and may be unaligned.
+
+    `legacy` says that the file gives the four dimensions the old way, which lets Caffe take (1, 1, 1, N) for (N,).
+    """
 
     shape: tuple[int, ...]
     data: NDArray[Any]
     diff: NDArray[Any] | None = None
+    legacy: bool = False
 
     @staticmethod
     def of(array: NDArray[Any], diff: NDArray[Any] | None = None) -> BlobArray:
@@ -74,12 +78,22 @@ def blob_array(rest: bytes, pieces: Pieces, schema: Schema) -> BlobArray:
     for name, array in (("data", data), ("diff", diff)):
         if array is not None and array.size != count and not (name == "diff" and array.size == 0):
             raise BlobFault(f"the shape {shape} has {count} elements, its {name} {array.size}", _hint(rest, array.size))
-    return BlobArray(shape, data.reshape(shape), None if diff is None or diff.size != count else diff.reshape(shape))
+    diff = None if diff is None or diff.size != count else diff.reshape(shape)
+    return BlobArray(shape, data.reshape(shape), diff, _is_legacy(message))
+
+
+def declare(message: Message, blob: BlobArray) -> None:
+    """Write a blob's shape, not its numbers, into an empty BlobProto."""
+    if blob.legacy:
+        for name, size in zip(LEGACY_DIMENSIONS, blob.shape, strict=True):
+            setattr(message, name, size)
+    else:
+        message.shape.dim.extend(blob.shape)
 
 
 def blob_shape(message: Message, size: int) -> tuple[int, ...]:
     """The shape a BlobProto declares. As in Caffe the four old dimensions count, if any is set, before `shape`."""
-    if any(message.HasField(name) for name in LEGACY_DIMENSIONS):
+    if _is_legacy(message):
         shape = tuple(int(getattr(message, name)) for name in LEGACY_DIMENSIONS)
     elif message.HasField("shape"):
         if len(message.shape.dim) > MAX_AXES:
@@ -92,6 +106,10 @@ def blob_shape(message: Message, size: int) -> tuple[int, ...]:
     if any(dimension < 0 for dimension in shape):
         raise BlobFault(f"the shape {shape} has a negative dimension")
     return shape
+
+
+def _is_legacy(message: Message) -> bool:
+    return any(message.HasField(name) for name in LEGACY_DIMENSIONS)
 
 
 def _joined(number: int, parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -19,7 +19,8 @@ from typing import IO, Any, Literal, TypeAlias
 from astride.errors import ModelFileError
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any]
-Kind: TypeAlias = Literal["prototxt", "caffemodel", "solverstate", "binaryproto"]
+Kind: TypeAlias = Literal["prototxt", "caffemodel", "solverstate", "binaryproto", "Caffe file"]
+"""What a reader needs; a "Caffe file" is text or binary."""
 
 _HEAD = 65_536
 
@@ -55,7 +56,7 @@ def open_model(source: Source, *, expect: Kind, name: str | None = None) -> Open
     if foreign is not None:
         raise ModelFileError(f"{called} is no {expect} but {foreign.what}", hint=foreign.hint)
     kind: Literal["text", "binary"] = "binary" if re.search(rb"[\x00-\x08\x0e-\x1f]", head) else "text"
-    if kind == "text" and expect != "prototxt" and _looks_like_prototxt(head):
+    if kind == "text" and expect not in ("prototxt", "Caffe file") and _looks_like_prototxt(head):
         raise ModelFileError(
             f"{called} is a prototxt (text); a {expect} (binary) is needed here",
             hint="the network's text and its weights are two files: pass the text as the first, the weights as the second",

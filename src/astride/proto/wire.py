@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from astride.errors import ArgumentError, ModelFileError
 from astride.proto import wire_cut, wire_weave
-from astride.proto.blobs import LEGACY_DIMENSIONS, BlobArray
+from astride.proto.blobs import LEGACY_DIMENSIONS, BlobArray, declare
 from astride.proto.files import Bytes, atomic_write
 from astride.proto.limits import MAX_FILE_BYTES
 from astride.proto.schema import Message, Schema
@@ -99,7 +99,7 @@ def write_caffemodel(path: str | os.PathLike[str], message: Message, blobs: Blob
         holder = layer.layer if layer.DESCRIPTOR.name == "V1LayerParameter" and layer.HasField("layer") else layer
         holder.ClearField("blobs")
         for blob in map(_as_blob, own):
-            holder.blobs.add().shape.dim.extend(blob.shape)
+            declare(holder.blobs.add(), blob)
             arrays.append(blob)
     _weave(path, skeleton, arrays, schema)
 
@@ -121,7 +121,7 @@ def write_solverstate(path: str | os.PathLike[str], message: Message, history: S
     skeleton.ClearField("history")
     arrays = [_as_blob(blob) for blob in history]
     for blob in arrays:
-        skeleton.history.add().shape.dim.extend(blob.shape)
+        declare(skeleton.history.add(), blob)
     _weave(path, skeleton, arrays, Schema.of(message))
 
 
@@ -140,10 +140,8 @@ def write_blob(path: str | os.PathLike[str], array: BlobArray | NDArray[Any], *,
             raise ArgumentError(
                 "the old form has four dimensions", given={"array": blob.data}, hint="array[None], or legacy=False"
             )
-        for dimension, size in zip(LEGACY_DIMENSIONS, blob.shape, strict=True):
-            setattr(skeleton, dimension, size)
-    else:
-        skeleton.shape.dim.extend(blob.shape)
+        blob = replace(blob, legacy=True)
+    declare(skeleton, blob)
     _weave(path, skeleton, [blob], Schema.bvlc())
 
 
