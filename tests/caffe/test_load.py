@@ -243,7 +243,7 @@ def test_unknown_fields_can_be_passed_over() -> None:
 
 def test_what_cannot_be_asked_for_yet() -> None:
     with pytest.raises(ArgumentError, match="one of bvlc"):
-        load_caffe(CONV_IP, dialect="ssd")
+        load_caffe(CONV_IP, dialect="yolo")
     assert load_caffe(CONV_IP, dialect="bvlc").outputs == ["prob"]
     with pytest.raises(UnsupportedError, match="written in Python"):
         load_caffe(CONV_IP, python_layers=[object])

@@ -11,6 +11,7 @@ from ..errors import ArgumentError, AstrideError, PrototxtError, UnsupportedErro
 from ..layers import Source as Samples
 from ..net import Net, Node, Phase
 from ..proto import Message, Parsed, Source, read_prototxt
+from .dialects import schema
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer
 from .state import State, included
@@ -19,8 +20,6 @@ from .upgrade import Upgraded, upgrade
 from .weights import load_weights, take_blobs
 
 log = logging.getLogger(__name__)
-
-DIALECTS = ("bvlc",)
 
 Seed = int | np.random.RandomState | None
 Placed = list[tuple[Message, int | None]]
@@ -45,6 +44,7 @@ def load_caffe(
     """A Caffe network of any of its three formats, ready to run.
 
     prototxt, weights     each a path, text, bytes or an open file; without weights the fillers begin the parameters
+    dialect               "bvlc" or a fork's name; by default what any of them has is read
     phase, level, stages  what include and exclude rules are asked about
     allow_unknown_fields  pass over fields the schema lacks instead of listing them as an error
     allow_missing         let layers that the weights lack begin with their fillers
@@ -57,11 +57,10 @@ def load_caffe(
            ModelFileError: a file that is missing or something else; weights that do not fit or lack layers
            ArgumentError: layers that do not fit together; more memory than allowed
     """
-    if dialect is not None and dialect not in DIALECTS:
-        raise ArgumentError("there is no such dialect", given={"dialect": dialect}, required=f"one of {', '.join(DIALECTS)}")
+    grammar = schema(dialect)
     if python_layers:
         raise UnsupportedError("layers written in Python cannot run yet", given={"python_layers": list(python_layers)})
-    parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields)
+    parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields, schema=grammar)
     net = build_net(
         parsed.message, phase, level=level, stages=stages, seed=seed, sources=sources, max_memory=max_memory, lines=parsed
     )

@@ -13,6 +13,7 @@ from ..layers.source import Source as Samples
 from ..net import Net
 from ..proto import Parsed, Source, read_prototxt
 from ..train import Communicator, Constants, Policy, Settings, Solver, find_update
+from .dialects import schema
 from .load import build_net
 from .upgrade import upgrade_solver
 from .weights import load_weights
@@ -46,7 +47,7 @@ def load_solver(
     Raises ModelFileError, PrototxtError: a file that is missing or does not parse. ArgumentError: numbers that contradict each
     other. UnsupportedError: a solver type or policy that does not exist here.
     """
-    parsed = read_prototxt(solver, "SolverParameter", allow_unknown_fields=allow_unknown_fields)
+    parsed = read_prototxt(solver, "SolverParameter", allow_unknown_fields=allow_unknown_fields, schema=schema())
     message = upgrade_solver(parsed.message, parsed).message
     file = Path(parsed.source) if Path(parsed.source).is_file() else None
     folder = Path() if file is None else file.parent
@@ -150,7 +151,7 @@ class _Nets:
         if hasattr(source, "read"):
             # The train net and the test nets are read one after the other; a stream has only one beginning.
             self.override = source = source.read()
-        parsed = read_prototxt(source, allow_unknown_fields=self.allow_unknown_fields)
+        parsed = read_prototxt(source, allow_unknown_fields=self.allow_unknown_fields, schema=schema())
         return self._described(parsed, parsed.message, state)
 
     def _described(self, parsed: Parsed | None, message: Any, states: Sequence[Any]) -> _Described:

@@ -15,7 +15,6 @@ from ..layers.accuracy import Accuracy
 from ..layers.convolution import Convolution
 from ..layers.deconvolution import Deconvolution
 from ..layers.dropout import Dropout
-from ..layers.flatten import Flatten
 from ..layers.inner_product import InnerProduct
 from ..layers.input import Input
 from ..layers.memory_data import MemoryData
@@ -23,13 +22,13 @@ from ..layers.pooling import Pooling
 from ..layers.relu import ReLU
 from ..layers.softmax import Softmax
 from ..layers.softmax_loss import SoftmaxWithLoss
-from ..layers.split import Split
 from ..net import Node, ParamSpec, Phase
 from ..plan.dense import Normalization
 from ..proto import Message, nearest
 from ..rules import caffe as rules
-from .fields import filler, present
+from .fields import filler, present, window_fields
 from .state import enum_name
+from .translate_layout import LAYOUT
 
 Translator = Callable[[Message, Phase], Layer]
 
@@ -74,7 +73,7 @@ def check_types(layers: list[tuple[Message, int | None]]) -> None:
         f"{len(unknown)} layers are of types that are not known here" if many else "a layer is of a type that is not known here",
         unknown=unknown,
         given={"layers": Listing(lines)},
-        required=f"one of {', '.join(TRANSLATORS)}",
+        required=f"one of {', '.join(sorted(TRANSLATORS))}",
         hint="take the layer out, or give a data layer a source: load_caffe(..., sources={name: source})",
     )
 
@@ -97,10 +96,8 @@ def _spec(message: Message) -> ParamSpec:
 
 def _convolved(message: Message, kind: type[Convolution], rule: Callable[..., Any]) -> Layer:
     p = message.convolution_param
-    repeated = {name: tuple(getattr(p, name)) for name in ("kernel_size", "stride", "pad", "dilation")}
-    single = present(p, "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
     return kind(
-        partial(rule, num_output=p.num_output, group=p.group, **repeated, **single),
+        partial(rule, num_output=p.num_output, group=p.group, **window_fields(p)),
         axis=p.axis,
         bias=p.bias_term,
         weight_filler=filler(p.weight_filler),
@@ -165,14 +162,6 @@ def _accuracy(message: Message, phase: Phase) -> Layer:
     return Accuracy(top_k=p.top_k, axis=p.axis, ignore_label=p.ignore_label if p.HasField("ignore_label") else None)
 
 
-def _flatten(message: Message, phase: Phase) -> Layer:
-    return Flatten(axis=message.flatten_param.axis, end_axis=message.flatten_param.end_axis)
-
-
-def _split(message: Message, phase: Phase) -> Layer:
-    return Split()
-
-
 def _input(message: Message, phase: Phase) -> Layer:
     return Input([tuple(int(n) for n in shape.dim) for shape in message.input_param.shape])
 
@@ -187,7 +176,6 @@ TRANSLATORS: dict[str, Translator] = {
     "Convolution": _convolution,
     "Deconvolution": _deconvolution,
     "Dropout": _dropout,
-    "Flatten": _flatten,
     "InnerProduct": _inner_product,
     "Input": _input,
     "MemoryData": _memory_data,
@@ -195,5 +183,4 @@ TRANSLATORS: dict[str, Translator] = {
     "ReLU": _relu,
     "Softmax": _softmax,
     "SoftmaxWithLoss": _softmax_loss,
-    "Split": _split,
-}
+} | LAYOUT

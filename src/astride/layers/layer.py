@@ -100,6 +100,9 @@ class Layer:
     def setup(self, bottom: Blobs, top: Blobs) -> None:
         """Once, before the first reshape: declare parameters from the bottoms' shapes. Nothing is allocated yet."""
 
+    def begin(self, top: Blobs) -> None:
+        """Once, when the network's memory is there and its parameters are filled: what tops hold before the first pass."""
+
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         """Give the tops their shapes. Raises where the bottoms do not fit."""
         raise NotImplementedError

@@ -67,6 +67,8 @@ class Net:
         # Drawn last, so that the fillers' numbers do not depend on which layers are random.
         for layer in self.layers:
             layer.key = int(random.randint(0, 2**63, dtype=np.int64)) if layer.random else 0
+        for layer, top in zip(self.layers, self._parts.tops, strict=True):
+            layer.begin(top)
 
     def layer(self, name: str) -> Layer:
         """The layer of that name. Raises ArgumentError with the names there are."""
