@@ -169,7 +169,8 @@ def test_every_step_is_told_with_its_line() -> None:
     notes = upgrade(given.message, given).notes
     assert [note.line for note in notes] == [8, None, None, 3]
     assert str(notes[0]) == 'line 8: padding layer "pad" is now pad: 1 of "conv"'
-    assert "V0's format" in str(notes[1]) and "V1's format" in str(notes[2])
+    assert str(notes[1]) == "4 V0 layers (layers { layer { ... } }) are now V1 layers"
+    assert str(notes[2]) == "4 V1 layers (layers { ... }) are now current ones (layer { ... })"
     assert str(notes[3]) == "line 3: input data is now an Input layer"
 
 
@@ -339,7 +340,7 @@ def test_input_shapes() -> None:
 def test_weights_may_have_inputs_without_sizes() -> None:
     given = parsed('input: "data" layers { name: "r" type: RELU bottom: "data" top: "r" }')
     upgraded = upgrade(given.message, sized=False)
-    assert [layer.type for layer in upgraded.message.layer] == ["ReLU"] and "no size" in upgraded.lost[0].text
+    assert [layer.type for layer in upgraded.message.layer] == ["ReLU"] and "says no size" in upgraded.notes[-1].text
     with pytest.raises(PrototxtError, match="four input_dim"):
         upgrade(given.message)
 

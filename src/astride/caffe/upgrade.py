@@ -103,9 +103,9 @@ def _from_old(message: Message, journal: Journal) -> Iterator[tuple[Message, int
     layers: list[tuple[Message, int]] = list(zip(message.layers, range(len(message.layers)), strict=True))
     if any(layer.HasField("layer") for layer in message.layers):
         layers = [(layer_from_v0(layer, journal, index), index) for layer, index in fold_padding(message, journal)]
-        journal.note("layers in V0's format (layers { layer { ... } }) brought to V1's")
+        journal.note(f"{len(layers)} V0 layers (layers {{ layer {{ ... }} }}) are now V1 layers")
     layers = [(move_transformations(layer, journal, index), index) for layer, index in layers]
-    journal.note("layers in V1's format (layers { type: CONVOLUTION }) brought to the current one")
+    journal.note(f"{len(layers)} V1 layers (layers {{ ... }}) are now current ones (layer {{ ... }})")
     for layer, index in layers:
         yield layer_from_v1(layer, type(message)().layer.add()), index
 
@@ -115,7 +115,7 @@ def _add_input(message: Message, current: Message, journal: Journal, sized: bool
     if not len(message.input):
         return False
     if not sized and not len(message.input_shape) and not len(message.input_dim):
-        journal.note(f"input {', '.join(message.input)} left out: it has no size", lost=True)
+        journal.note(f"input {', '.join(message.input)} left out: a file of weights says no size")
         return False
     layer = input_layer(message)
     if layer is not None:
