@@ -17,6 +17,9 @@ from .kinds import Nan, Tie
 DENSE_DTYPES = ("float32", "float64")
 """What the dense operators compute in."""
 
+SMALLEST_NORMAL = 2.0**-126
+"""C's FLT_MIN: Caffe takes the logarithm of no smaller probability, in double precision too."""
+
 
 class Function(StrEnum):
     """What an elementwise plan computes."""
@@ -192,31 +195,44 @@ class SoftmaxLossPlan(Plan):
     """-log softmax(x)[label], summed over every place that is not ignored, over the normalization: one number.
 
     labels hold one integer per place, in any shape of `outer * inner` elements, where outer are x's axes before
-    `axis` and inner those behind it. A probability below the smallest normal float32 counts as that.
+    `axis` and inner those behind it. A probability below `floor`, normally the smallest normal float32, counts as that.
+    With `gain`, (classes, classes), a place costs -sum of gain[label, class] * log softmax(x)[class]; without, gain is
+    the identity.
     """
 
-    roles: ClassVar[tuple[str, ...]] = ("x", "labels")
+    roles: ClassVar[tuple[str, ...]] = ("x", "labels", "gain")
+    optional: ClassVar[frozenset[str]] = frozenset({"gain"})
     integer_roles: ClassVar[frozenset[str]] = frozenset({"labels"})
 
     axis: int = 1
     ignore_label: int | None = None
     normalization: Normalization = Normalization.VALID
+    floor: float = SMALLEST_NORMAL
 
     def __post_init__(self) -> None:
         known_dtype(self.op, self.dtype)
         known_axis(self.axis)
+        if not 0 < self.floor < 1:
+            raise ArgumentError(
+                "the floor is a probability whose logarithm is finite",
+                given={"floor": self.floor},
+                required=f"0 < floor < 1: {self.floor}",
+                operator=self.op,
+            )
 
     @property
     def op(self) -> str:
         return "softmax_loss"
 
     def output_shape(self, *shapes: Shape | None) -> Shape:
-        x, labels = (*shapes, None)[:2]
+        x, labels, gain = (*shapes, None, None)[:3]
         assert x is not None
         expect(self.axis < len(x), "x has no such axis", f"axis < x.ndim: {self.axis} < {len(x)}")
         places = math.prod(x[: self.axis]) * math.prod(x[self.axis + 1 :])
         given = None if labels is None else math.prod(labels)
         expect(given == places, "labels need one element per place", f"labels.size == {places}: {labels}")
+        square = (x[self.axis],) * 2
+        expect(gain is None or gain == square, "gain has a row and a column for each class", f"gain.shape == {square}: {gain}")
         return ()
 
 
