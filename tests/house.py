@@ -25,8 +25,9 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("cli",),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
-# The package itself shows the public names, so it may import every row and no row may import it.
+# The package itself shows the public names, so it may import every row; only the last row, a user of them, may import it.
 TOP = len(ROWS)
+ROW_OF_FACE = TOP - 1
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Arrow:
     target_room: str
 
     def points_down(self) -> bool:
-        return ROW_OF.get(self.target_room, TOP) <= ROW_OF.get(self.source_room, TOP)
+        return ROW_OF.get(self.target_room, ROW_OF_FACE) <= ROW_OF.get(self.source_room, TOP)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.source_room} imports {self.target} (row of {self.target_room} is above)"
