@@ -26,15 +26,19 @@ from .errors import (
 from .ops._run import plan
 from .ops.argmax import argmax
 from .ops.avg_pool import avg_pool
+from .ops.batch_norm import batch_norm
+from .ops.broadcast import broadcast
 from .ops.conv import conv
 from .ops.conv_transpose import conv_transpose
 from .ops.elementwise import elementwise
 from .ops.layout import layout
 from .ops.lp_pool import lp_pool
+from .ops.lrn import lrn
 from .ops.matmul import matmul
 from .ops.max_pool import max_pool
 from .ops.max_unpool import max_unpool
 from .ops.min_pool import min_pool
+from .ops.mvn import mvn
 from .ops.reduce import reduce
 from .ops.softmax import softmax
 from .ops.softmax_loss import softmax_loss
@@ -65,6 +69,8 @@ __all__ = [
     "UnsupportedError",
     "argmax",
     "avg_pool",
+    "batch_norm",
+    "broadcast",
     "check_gradient",
     "configure",
     "conv",
@@ -75,10 +81,12 @@ __all__ = [
     "load_caffe",
     "load_solver",
     "lp_pool",
+    "lrn",
     "matmul",
     "max_pool",
     "max_unpool",
     "min_pool",
+    "mvn",
     "plan",
     "reduce",
     "softmax",

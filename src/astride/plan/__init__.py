@@ -10,6 +10,7 @@ from .base import Plan, Shape
 from .conv import ConvPlan
 from .dense import ElementwisePlan, MatmulPlan, SoftmaxLossPlan, SoftmaxPlan
 from .layout import LayoutPlan
+from .norms import BatchNormPlan, BroadcastPlan, LrnPlan, MvnPlan
 from .pool import PoolPlan
 from .reduce import ArgmaxPlan, ReducePlan
 from .unfold import UnfoldPlan
@@ -26,6 +27,10 @@ PLANS: dict[str, type[Plan]] = {
         ElementwisePlan,
         SoftmaxPlan,
         SoftmaxLossPlan,
+        BroadcastPlan,
+        LrnPlan,
+        BatchNormPlan,
+        MvnPlan,
         LayoutPlan,
         ReducePlan,
         ArgmaxPlan,
@@ -46,11 +51,15 @@ __all__ = [
     "PLANS",
     "ArgmaxPlan",
     "Axis",
+    "BatchNormPlan",
+    "BroadcastPlan",
     "ConvPlan",
     "ElementwisePlan",
     "ExplicitAxis",
     "LayoutPlan",
+    "LrnPlan",
     "MatmulPlan",
+    "MvnPlan",
     "Plan",
     "PoolPlan",
     "ReducePlan",
