@@ -46,8 +46,11 @@ def assert_answers(case: dict[str, Any], got: Answer) -> None:
 @pytest.mark.filterwarnings(NUMPY_SAYS)
 def test_by_its_own_signature(case: dict[str, Any]) -> None:
     if case["id"] in DIFFERENT:
-        with pytest.raises(AssertionError):
-            assert_answers(case, answer(own.call_of(case), case))
+        got = answer(own.call_of(case), case)
+        assert np.isfinite(got.y).all()
+        if not refused(case):
+            with pytest.raises(AssertionError):
+                assert_answers(case, got)
     elif refused(case):
         with pytest.raises(astride.AstrideError):
             answer(own.call_of(case), case)
