@@ -93,6 +93,8 @@ class Layer:
         """Set for a layer that could share memory but must not, because a later one overwrites it."""
         self.random = False
         """True for a layer that draws random numbers when it runs forward."""
+        self.stateful = False
+        """True for a layer that goes on where its last pass ended, so that a second pass gives other numbers."""
         self.key = 0
         self.draws = 0
         self._saved: list[Saved | None] = []
@@ -122,6 +124,9 @@ class Layer:
     def passes_on(self) -> bool:
         """Whether the tops are the bottom unchanged, so that a compiled network may leave the layer out."""
         return False
+
+    def forget(self) -> None:
+        """Drop what earlier passes left for later ones; only a stateful layer has anything."""
 
     def affine(self, channels: int) -> tuple[Array, Array] | None:
         """(scale, shift), one per channel of axis 1, where that is all the layer does; None where it is not.
@@ -159,15 +164,20 @@ class Layer:
         """What forward kept. Raises UnsupportedError where it did not run or was not asked to keep."""
         saved = self._saved[index] if index < len(self._saved) else None
         if saved is None:
-            raise UnsupportedError(
-                "backward needs a forward pass that kept its state",
-                because="nothing in the network asked for this layer's gradient when forward ran",
-                hint="force_backward: true in the network's text, then forward before backward",
-            )
+            raise nothing_kept()
         return saved
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name!r}>"
+
+
+def nothing_kept() -> UnsupportedError:
+    """The error of a backward pass whose forward pass kept nothing, or did not run."""
+    return UnsupportedError(
+        "backward needs a forward pass that kept its state",
+        because="nothing in the network asked for this layer's gradient when forward ran",
+        hint="force_backward: true in the network's text, then forward before backward",
+    )
 
 
 def canonical_axis(axis: int, shape: Shape, *, end: bool = False) -> int:
@@ -191,4 +201,4 @@ def integers(blob: Blob, what: str) -> Array:
     return values.astype(np.int64)
 
 
-__all__ = ["Blob", "Blobs", "Layer", "Parameter", "Plans", "canonical_axis", "integers"]
+__all__ = ["Blob", "Blobs", "Layer", "Parameter", "Plans", "canonical_axis", "integers", "nothing_kept"]

@@ -200,7 +200,7 @@ class Net:
         if self._kept.layers != need.layers:
             self._keep(need)
             overwritten = any(name in node.tops for node in self.nodes for name in node.bottoms if name in self.inputs)
-            if not overwritten and not any(layer.random or isinstance(layer, MemoryData) for layer in self.layers):
+            if not overwritten and not any(layer.random or layer.stateful or isinstance(layer, MemoryData) for layer in self.layers):
                 self.run_forward()
         return need
 

@@ -43,8 +43,8 @@ class Program:
     inputs, outputs   names, as the network's
     folded            the layers that are gone, and where they went: (layer, into)
 
-    Weights are copies that cannot be written to: what the network learns later the program does not see. A program may
-    run in several threads at once.
+    Weights are copies that cannot be written to: what the network learns later the program does not see. A recurrent
+    layer begins every call with nothing remembered. A program may run in several threads at once.
     """
 
     def __init__(self, net: Net, outputs: Sequence[str] | None = None) -> None:
@@ -113,6 +113,7 @@ def _frozen(node: Node) -> Node:
     layer.keep = False
     layer.copies = True  # nothing is shared: memory that two values hold could not be reused
     layer.params = [frozen(p) for p in node.layer.params]
+    layer.forget()
     return Node(node.name, layer, list(node.bottoms), list(node.tops), line=node.line)
 
 
