@@ -158,6 +158,16 @@ def test_blobs_in_text(tmp_path: Path) -> None:
     assert (tmp_path / "again.caffemodel").read_bytes() == (tmp_path / "w.caffemodel").read_bytes()
 
 
+def test_fields_of_forks_come_along(tmp_path: Path) -> None:
+    (tmp_path / "net.prototxt").write_text(
+        'input: "x" input_dim: [1, 2, 3, 4]'
+        'layer { name: "p" type: "Permute" bottom: "x" top: "p" permute_param { order: [0, 2, 3, 1] } }'
+    )
+    convert_file(tmp_path / "net.prototxt", tmp_path / "net.caffemodel")
+    convert_file(tmp_path / "net.caffemodel", tmp_path / "back.prototxt")
+    assert load_caffe(tmp_path / "back.prototxt").blobs["p"].shape == (1, 3, 4, 2)
+
+
 def test_too_many_numbers_for_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("astride.caffe.convert.MAX_TEXT_BYTES", 1000)
     load_caffe(V2).save(tmp_path / "w.caffemodel")

@@ -156,11 +156,12 @@ def test_recorded_text(version: str) -> None:
 @pytest.mark.skipif("LRN" not in TRANSLATORS, reason="LRN is not here yet")
 @pytest.mark.parametrize("version", ["v0", "v1"])
 def test_recorded_outputs(version: str) -> None:
-    values = np.load(LEGACY / f"{version}.npz")
+    with np.load(LEGACY / f"{version}.npz") as file:
+        values = dict(file)
     net = load_caffe(LEGACY / f"{version}.prototxt", LEGACY / f"{version}.caffemodel")
     net.forward(data=values["in_data"])
-    for name in (key.removeprefix("out_") for key in values.files if key.startswith("out_")):
-        expected = values[f"out_{name}"]
+    for key in (key for key in values if key.startswith("out_")):
+        name, expected = key.removeprefix("out_"), values[key]
         np.testing.assert_allclose(net.blobs[name].data, expected, rtol=0, atol=1e-6 * np.abs(expected).max(), err_msg=name)
 
 

@@ -20,6 +20,7 @@ from ..proto.blobs import declare
 from ..proto.limits import MAX_TEXT_BYTES
 from ..proto.sniff import Opened, open_model
 from .comments import carry
+from .dialects import schema
 from .journal import Note
 from .upgrade import Upgraded, upgrade, upgrade_solver
 from .weights import blobs_by_name
@@ -72,7 +73,7 @@ def upgrade_file(source: Path, target: Path, *, kind: Kind | None = None, allow_
     if kind is Kind.NET_BINARY:
         return _upgrade_binary(source, target, opened)
     name = "SolverParameter" if kind is Kind.SOLVER_TEXT else "NetParameter"
-    parsed = parse(opened.view, name, source=opened.name, allow_unknown_fields=allow_unknown_fields)
+    parsed = parse(opened.view, name, source=opened.name, allow_unknown_fields=allow_unknown_fields, schema=schema())
     upgraded = (upgrade_solver if kind is Kind.SOLVER_TEXT else upgrade)(parsed.message, parsed)
     if upgraded.notes:
         text = carry(str(opened.view, "utf-8", "surrogateescape"), format(upgraded.message), upgraded.origins)
@@ -125,7 +126,7 @@ def _solver_fields() -> frozenset[str]:
 
 
 def _upgrade_binary(source: Path, target: Path, opened: Opened) -> Written:
-    file = read_caffemodel(source)
+    file = read_caffemodel(source, schema=schema())
     upgraded = upgrade(file.message, sized=False)
     if upgraded.notes:
         write_caffemodel(target, upgraded.message, _moved(upgraded, file))
@@ -142,7 +143,7 @@ def _moved(upgraded: Upgraded, file: NetFile) -> Blobs:
 def _network(source: Path, opened: Opened, allow_unknown_fields: bool) -> tuple[Message, Blobs, list[Note]]:
     """A network of any format from text or binary: its message, current and without blobs, and its blobs."""
     if opened.kind == "binary":
-        file = read_caffemodel(source)
+        file = read_caffemodel(source, schema=schema())
         upgraded = upgrade(file.message, sized=False)
         blobs = _moved(upgraded, file)
         notes = list(upgraded.notes)
@@ -153,7 +154,9 @@ def _network(source: Path, opened: Opened, allow_unknown_fields: bool) -> tuple[
                 required="a prototxt of layers, or a .caffemodel",
                 hint="the file that its field `net` names",
             )
-        parsed = parse(opened.view, "NetParameter", source=opened.name, allow_unknown_fields=allow_unknown_fields)
+        parsed = parse(
+            opened.view, "NetParameter", source=opened.name, allow_unknown_fields=allow_unknown_fields, schema=schema()
+        )
         upgraded = upgrade(parsed.message, parsed)
         blobs = [_from_text(layer) for layer in upgraded.message.layer]
         notes = upgraded.notes + _unknown(parsed)
