@@ -27,6 +27,7 @@ def write(folder: Path) -> None:
     (folder / "support.md").write_text(support_table(list(ops.OPERATORS)), encoding="utf-8")
     (folder / "layers.md").write_text(layer_table(), encoding="utf-8")
     (folder / "cli.md").write_text(command_line(), encoding="utf-8")
+    (folder / "ops" / "toctree.md").write_text(contents(), encoding="utf-8")
     for op in ops.OPERATORS:
         (folder / "ops" / f"{op}.md").write_text(signature(op) + "\n" + support_table([op]), encoding="utf-8")
     for name in rules.RULES:
@@ -38,6 +39,17 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def contents() -> str:
+    """The list of operators' pages: those that have a framework's rules, then those that need none."""
+    ruled = [op for op in ops.OPERATORS if any(rules.has(name, op) for name in rules.RULES)]
+    return toctree("Windows", ruled) + toctree("What a network needs besides", [op for op in ops.OPERATORS if op not in ruled])
+
+
+def toctree(caption: str, pages: list[str]) -> str:
+    """A Sphinx table of contents with one title a page."""
+    return "\n".join(["```{toctree}", ":maxdepth: 1", f":caption: {caption}", "", *pages, "```", "", ""])
 
 
 # Operators × rules × backends × direction
