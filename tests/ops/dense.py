@@ -23,7 +23,7 @@ def check_contract(case: DenseCase, expected: Callable[..., Any]) -> None:
     before = [None if a is None else a.copy() for a in arrays]
     wanted = np.asarray(expected(case.plan, *arrays))
     y, saved = ops.forward(case.plan, *arrays)
-    assert saved is None and y.dtype == case.plan.dtype and y.flags.c_contiguous
+    assert saved is None and y.dtype == case.plan.output_dtype and y.flags.c_contiguous
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
     strided = [_strided(a) for a in arrays]
     np.testing.assert_allclose(ops.forward(case.plan, *strided)[0], y, rtol=1e-6, atol=1e-6)

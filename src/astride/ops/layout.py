@@ -53,11 +53,7 @@ def layout(
             "there is no such move", given={"move": move}, required=f"one of {', '.join(Move)}", operator="layout"
         )
     kind = Move(move)
-    names = ["x", "indices"] if kind is Move.TAKE else [f"x{i}" for i in range(len(arrays))]
-    if len(arrays) < (2 if kind is Move.TAKE else 1) or (kind is not Move.CONCAT and len(arrays) > len(names[:2])):
-        needed = {Move.CONCAT: "at least one array", Move.TAKE: "x and indices"}.get(kind, "one array")
-        raise ArgumentError(f"{kind} takes {needed}", given={"arrays": len(arrays)}, operator="layout")
-    given = [as_array(a, name) for a, name in zip(arrays, names, strict=False)]
+    given = _arrays(kind, arrays)
     rank = given[0].ndim
     plan = LayoutPlan(
         dtype=given[0].dtype.name,
@@ -70,6 +66,17 @@ def layout(
         tiles=int(tiles),
     )
     return run(plan, *given, out=out, backend=backend)[0]
+
+
+def _arrays(move: Move, arrays: tuple[Any, ...]) -> list[Array]:
+    names, needed = ["x"], "one array"
+    if move is Move.CONCAT:
+        names, needed = [f"x{i}" for i in range(max(len(arrays), 1))], "at least one array"
+    elif move is Move.TAKE:
+        names, needed = ["x", "indices"], "x and indices"
+    if len(arrays) != len(names):
+        raise ArgumentError(f"{move} takes {needed}", given={"arrays": len(arrays)}, operator="layout")
+    return [as_array(a, name) for a, name in zip(arrays, names, strict=True)]
 
 
 def _order(order: Sequence[int] | None, rank: int) -> tuple[int, ...]:

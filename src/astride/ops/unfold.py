@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.protocol import Array
-from ..errors import ArgumentError, ArrayError
+from ..errors import ArgumentError, ArrayError, AstrideError
 from ..plan.unfold import UnfoldPlan
 from ._run import as_array, make_plan, run
 
@@ -45,16 +45,12 @@ def unfold(
     if options.get("layout", "channels_first") != "channels_first":
         raise ArgumentError("columns are channels first", given={"layout": options["layout"]}, operator="unfold", rules=rules)
     sizes = (kernel,) * rank if isinstance(kernel, int) else tuple(kernel)
-    windows = make_plan(
-        "conv",
-        rules,
-        x.shape,
-        (1, x.shape[1], *sizes),
-        x.dtype.name,
-        given={"x": x, "kernel": kernel},
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        **options,
-    )
-    return run(UnfoldPlan(dtype=x.dtype.name, axes=windows.axes, edge=windows.edge), x, out=out, backend=backend, rules=rules)[0]
+    given = {"x": x, "kernel": kernel}
+    arguments = {"stride": stride, "padding": padding, "dilation": dilation, **options}
+    try:
+        windows = make_plan("conv", rules, x.shape, (1, x.shape[1], *sizes), x.dtype.name, given=given, **arguments)
+    except AstrideError as error:
+        error.operator = "unfold"
+        raise
+    plan = UnfoldPlan(dtype=x.dtype.name, axes=windows.axes, edge=windows.edge)
+    return run(plan, x, out=out, backend=backend, rules=rules)[0]

@@ -53,21 +53,27 @@ class LayoutPlan(Plan):
                 operator="layout",
             )
         if self.axis < 0:
-            raise ArgumentError("a plan's axis counts from the front", given={"axis": self.axis}, required="axis >= 0")
+            raise ArgumentError(
+                "a plan's axis counts from the front", given={"axis": self.axis}, required="axis >= 0", operator="layout"
+            )
         if sorted(self.order) != list(range(len(self.order))):
             raise ArgumentError(
                 "the order does not name every axis once",
                 given={"order": self.order},
                 required=f"a permutation of {tuple(range(len(self.order)))}",
+                operator="layout",
             )
         for name in ("pieces", "tiles"):
             if getattr(self, name) < 1:
-                raise ArgumentError(f"{name} count from 1", given={name: getattr(self, name)}, required=f"{name} >= 1")
+                raise ArgumentError(
+                    f"{name} count from 1", given={name: getattr(self, name)}, required=f"{name} >= 1", operator="layout"
+                )
         if len(self.starts) != len(self.sizes) or any(n < 0 for n in (*self.starts, *self.sizes)):
             raise ArgumentError(
                 "a cut has a start and a size along each of its axes, none negative",
                 given={"starts": self.starts, "sizes": self.sizes},
                 required=f"len(starts) == len(sizes): {len(self.starts)} == {len(self.sizes)}",
+                operator="layout",
             )
 
     @property

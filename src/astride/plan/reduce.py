@@ -63,7 +63,9 @@ class ArgmaxPlan(Plan):
     def __post_init__(self) -> None:
         _check(self)
         if self.top_k < 1:
-            raise ArgumentError("top_k counts from 1", given={"top_k": self.top_k}, required="top_k >= 1", hint="top_k=1")
+            raise ArgumentError(
+                "top_k counts from 1", given={"top_k": self.top_k}, required="top_k >= 1", hint="top_k=1", operator="argmax"
+            )
 
     @property
     def op(self) -> str:
@@ -92,4 +94,9 @@ def _check(plan: ReducePlan | ArgmaxPlan) -> None:
             operator=plan.op,
         )
     if plan.axis < 0:
-        raise ArgumentError("a plan's axis counts from the front", given={"axis": plan.axis}, required=f"axis >= 0: {plan.axis}")
+        raise ArgumentError(
+            "a plan's axis counts from the front",
+            given={"axis": plan.axis},
+            required=f"axis >= 0: {plan.axis}",
+            operator=plan.op,
+        )

@@ -34,10 +34,10 @@ def backward(plan: ReducePlan, dy: Array, saved: Saved, *, want: Sequence[bool])
     spread = dy.reshape(dy.shape + (1,) * (len(shape) - dy.ndim)) * dy.dtype.type(plan.scale(shape))
     if plan.total is Total.ASUM:
         assert saved.x is not None
-        return (np.sign(saved.x) * spread,)
+        return (np.asarray(np.sign(saved.x) * spread),)
     if plan.total is Total.SUMSQ:
         assert saved.x is not None
-        return (2 * saved.x * spread,)
+        return (np.asarray(2 * saved.x * spread),)
     return (np.broadcast_to(spread, shape).copy(),)
 
 
