@@ -21,6 +21,9 @@ from ...plan import ConvPlan, StridedAxis
 from ..protocol import Array
 from ._windows import EVERY, Extension, Tap, everywhere_inside, extension, places, taps
 
+WIDE_POSITIONS = 512
+"""Images of fewer positions share one matrix product: many small products cost more than their arithmetic."""
+
 COLUMN_ELEMENTS = 1 << 24
 """Columns are built for as many images at a time as keep them within this many numbers."""
 
@@ -47,6 +50,11 @@ class Link:
     @property
     def taps(self) -> tuple[Tap, ...]:
         return taps(self.grown.axes)
+
+    @property
+    def wide(self) -> bool:
+        """Whether every image is worth a matrix product of its own."""
+        return math.prod(self.outs) >= WIDE_POSITIONS
 
     @property
     def matrix(self) -> tuple[int, int, int]:
@@ -89,7 +97,7 @@ def oriented(lk: Link, w: Array) -> Array:
 
 
 def gather_im2col(lk: Link, a: Array, w: Array, out: Array) -> None:
-    """b (N, O, *out) as one matrix product per image and group: the kernel times the columns.
+    """b (N, O, *out) as matrix products: the kernel times the columns.
 
     Padded taps of a kernel that is not finite are skipped, not multiplied.
     """
@@ -99,32 +107,39 @@ def gather_im2col(lk: Link, a: Array, w: Array, out: Array) -> None:
         return
     kernel = np.ascontiguousarray(w).reshape(lk.matrix)
     for images in _chunks(lk, a.shape[0]):
-        _product(kernel, _columns(lk, a[images]), out[images])
+        columns, b = _columns(lk, a[images]), out[images]
+        if lk.wide and b.flags.c_contiguous:
+            np.matmul(kernel, columns, out=b.reshape(len(b), *lk.matrix[:2], columns.shape[-1]))
+        else:
+            _from_rows(lk, np.matmul(kernel, columns), b)
 
 
 def scatter_im2col(lk: Link, b: Array, w: Array, out: Array) -> None:
-    """a (N, I, *size): one matrix product per image and group gives every tap's share, added where the tap lies."""
+    """a (N, I, *size): matrix products give every tap's share, added where the tap lies."""
     kernel = np.ascontiguousarray(oriented(lk, w)).reshape(lk.matrix).swapaxes(1, 2)
     total = lk.start(out)
     for images in _chunks(lk, b.shape[0]):
-        values = np.ascontiguousarray(b[images])
-        shares = np.empty((len(values), lk.a_channels, len(lk.taps), *lk.outs), b.dtype)
-        _product(kernel, values.reshape(len(values), *lk.matrix[:2], math.prod(lk.outs)), shares)
+        shares = np.matmul(kernel, _rows(lk, b[images]))
+        count, part = images.stop - images.start, total[images]
+        if lk.wide:
+            shares = shares.reshape(count, lk.a_channels, len(lk.taps), *lk.outs).swapaxes(1, 2).swapaxes(0, 1)
+        else:
+            shares = shares.reshape(lk.a_channels, len(lk.taps), count, *lk.outs).swapaxes(0, 1)
+            part = part.swapaxes(0, 1)
         for tap in lk.taps:
-            tap.add(total[images], tap.of(shares[:, :, tap.offset]))
+            tap.add(part, tap.of(shares[tap.offset]))
     lk.finish(total, out)
 
 
 def weights_im2col(lk: Link, a: Array, b: Array) -> Array:
-    """w (O, I/g, *kernel): b times the columns of a, one matrix product per image and group, summed over images."""
+    """w (O, I/g, *kernel): b times the columns of a, summed over images."""
     if not _padding_is_neutral(lk, b):
         return oriented(lk, _weights_by_tap(lk, a, b))
     total = np.zeros(lk.matrix, a.dtype)
     for images in _chunks(lk, a.shape[0]):
-        columns = _columns(lk, a[images])
-        values = np.ascontiguousarray(b[images]).reshape(len(columns), *lk.matrix[:2], columns.shape[-1])
-        for column, value in zip(columns, values, strict=True):
-            total += np.matmul(value, column.swapaxes(1, 2))
+        columns, rows = _columns(lk, a[images]).swapaxes(-1, -2), _rows(lk, b[images])
+        for column, row in zip(columns, rows, strict=True) if lk.wide else [(columns, rows)]:
+            total += np.matmul(row, column)
     return oriented(lk, total.reshape(lk.weight_shape))
 
 
@@ -160,23 +175,38 @@ def weights_loops2(lk: Link, a: Array, b: Array) -> Array:
     return oriented(lk, total.reshape(lk.weight_shape))
 
 
-def _product(kernel: Array, columns: Array, out: Array) -> None:
-    """kernel (g, m, k) times columns (N, g, k, p) into out, whose memory is used directly where it lies in that order."""
-    shape = (columns.shape[0], *kernel.shape[:2], columns.shape[-1])
-    if out.flags.c_contiguous:
-        np.matmul(kernel, columns, out=out.reshape(shape))
-    else:
-        out[...] = np.matmul(kernel, columns).reshape(out.shape)
-
-
 def _columns(lk: Link, a: Array) -> Array:
-    """(N, groups, I/g * taps, positions): for every tap the pixels it reads, zeros where it lies outside."""
+    """For every tap the pixels it reads, zeros where it lies outside, as the columns of matrix products.
+
+    (N, groups, I/g * taps, positions), one product per image, or (groups, I/g * taps, N * positions), one for all.
+    """
     a = lk.grown.grow(a, 0.0)
-    shape = (a.shape[0], lk.a_channels, len(lk.taps), *lk.outs)
-    columns = np.empty(shape, a.dtype) if everywhere_inside(lk.grown.axes) else np.zeros(shape, a.dtype)
+    count = a.shape[0]
+    shape = (lk.a_channels, len(lk.taps), *lk.outs) if lk.wide else (lk.a_channels, len(lk.taps), count, *lk.outs)
+    make = np.empty if everywhere_inside(lk.grown.axes) else np.zeros
+    columns: Array = make((count, *shape) if lk.wide else shape, a.dtype)
+    by_tap = columns.swapaxes(1, 2).swapaxes(0, 1) if lk.wide else columns.swapaxes(0, 1)
+    pixels = a if lk.wide else a.swapaxes(0, 1)
     for tap in lk.taps:
-        tap.put(columns[:, :, tap.offset], tap.read(a))
-    return columns.reshape(a.shape[0], lk.groups, lk.matrix[2], math.prod(lk.outs))
+        tap.put(by_tap[tap.offset], tap.read(pixels))
+    if lk.wide:
+        return columns.reshape(count, lk.groups, lk.matrix[2], math.prod(lk.outs))
+    return columns.reshape(lk.groups, lk.matrix[2], count * math.prod(lk.outs))
+
+
+def _rows(lk: Link, b: Array) -> Array:
+    """b (N, O, *out) as the other side of the products of `_columns`: a row per channel."""
+    if lk.wide:
+        return np.ascontiguousarray(b).reshape(b.shape[0], *lk.matrix[:2], math.prod(lk.outs))
+    return np.ascontiguousarray(b.swapaxes(0, 1)).reshape(*lk.matrix[:2], b.shape[0] * math.prod(lk.outs))
+
+
+def _from_rows(lk: Link, rows: Array, b: Array) -> None:
+    """The inverse of `_rows`, into b."""
+    if lk.wide:
+        b[...] = rows.reshape(b.shape)
+    else:
+        b[...] = rows.reshape(lk.b_channels, b.shape[0], *lk.outs).swapaxes(0, 1)
 
 
 def _padding_is_neutral(lk: Link, factor: Array) -> bool:
