@@ -19,6 +19,7 @@ from ..ops.stochastic_pool import uniforms
 from ..plan import ConvPlan
 from ..plan.kinds import Reduce
 from ..rules import caffe as rules
+from ..rules._caffe_fields import POOLING
 
 __all__ = ["convolution", "deconvolution", "pooling"]
 
@@ -78,7 +79,7 @@ def pooling(
             phase=phase,
         )
         if return_mask and pool != "MAX":
-            raise ArgumentError("only MAX has a mask", given={"pool": pool}, because=rules.POOLING, hint="return_mask=False")
+            raise ArgumentError("only MAX has a mask", given={"pool": pool}, because=POOLING, hint="return_mask=False")
         draws = None
         if plan.reduce is Reduce.STOCHASTIC:
             if (uniform is None) == (seed is None):

@@ -7,7 +7,6 @@ Source: src/caffe/layers/{pooling,conv,base_conv,deconv}_layer.cpp and pooling_l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ArgumentError
@@ -28,11 +27,10 @@ from ._arguments import (
     symmetric,
     whole,
 )
+from ._caffe_fields import CONVOLUTION, POOLING, field_pair, per_axis_fields
 from ._weights import transposed_weights_of, weights_of
 
 DTYPES = frozenset({"float32", "float64"})
-POOLING = "Caffe, src/caffe/layers/pooling_layer.cpp"
-CONVOLUTION = "Caffe, src/caffe/layers/conv_layer.cpp"
 DECONVOLUTION = "Caffe, src/caffe/layers/deconv_layer.cpp"
 
 
@@ -193,8 +191,8 @@ def pooling(
             because=POOLING,
             hint="rules='caffe' on astride.max_pool takes one to three spatial axes",
         )
-    pads = _pair("pad", pad, pad_h, pad_w, 0)
-    strides = _pair("stride", stride, stride_h, stride_w, 1)
+    pads = field_pair("pad", pad, pad_h, pad_w, 0)
+    strides = field_pair("stride", stride, stride_h, stride_w, 1)
     if global_pooling:
         if (kernel_size, kernel_h, kernel_w) != (None, None, None) or pads != (0, 0) or strides != (1, 1):
             raise ArgumentError(
@@ -206,7 +204,7 @@ def pooling(
             )
         kernel: Any = tuple(shape[2:])
     else:
-        kernel = _pair("kernel", kernel_size, kernel_h, kernel_w, None)
+        kernel = field_pair("kernel", kernel_size, kernel_h, kernel_w, None)
     window: dict[str, Any] = {"kernel": kernel, "stride": strides, "padding": pads, "round_mode": round_mode}
     if pool == "MAX":
         return max_pool(shape, dtype, **window)
@@ -233,7 +231,7 @@ def convolution(
     pad_w: int | None = None,
 ) -> ConvPlan:
     """The Convolution layer's own fields, on (N, C, *size) with the axes before the channels already in the batch."""
-    sizes, kernel, strides, pads, dilations = _fields(
+    sizes, kernel, strides, pads, dilations = per_axis_fields(
         shape, kernel_size, stride, pad, dilation, (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w)
     )
     out_channels = whole(num_output, "num_output", 1)
@@ -258,7 +256,7 @@ def deconvolution(
     pad_w: int | None = None,
 ) -> ConvPlan:
     """The Deconvolution layer's own fields, as `convolution`; weights are (in, out/group, *kernel)."""
-    sizes, kernel, strides, pads, dilations = _fields(
+    sizes, kernel, strides, pads, dilations = per_axis_fields(
         shape, kernel_size, stride, pad, dilation, (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w)
     )
     out_channels = whole(num_output, "num_output", 1)
@@ -353,80 +351,6 @@ def _deconvolution(
         groups=whole(groups, "group", 1),
         accumulate=accumulator(dtype),
     )
-
-
-def _fields(
-    shape: Shape, kernel_size: Any, stride: Any, pad: Any, dilation: Any, kernel_hw: Any, stride_hw: Any, pad_hw: Any
-) -> tuple[PerAxis, PerAxis, PerAxis, PerAxis, PerAxis]:
-    """Repeated fields (one value for all axes, or one per axis) or their _h/_w forms, which exist for two axes only."""
-    _, sizes = spatial(shape, "channels_first")
-    rank = len(sizes)
-    kernel = _repeated("kernel", kernel_size, kernel_hw, rank, None)
-    return (
-        sizes,
-        kernel,
-        _repeated("stride", stride, stride_hw, rank, 1),
-        _repeated("pad", pad, pad_hw, rank, 0),
-        _repeated("dilation", dilation, (None, None), rank, 1),
-    )
-
-
-def _repeated(name: str, values: Any, hw: tuple[int | None, int | None], rank: int, default: int | None) -> PerAxis:
-    values = tuple(values) if isinstance(values, Sequence) else (() if values is None else (values,))
-    minimum = 0 if name == "pad" else 1
-    if hw != (None, None):
-        if rank != 2 or values:
-            raise ArgumentError(
-                f"{name}_h and {name}_w stand alone, for two spatial axes",
-                given={name: values, f"{name}_h": hw[0], f"{name}_w": hw[1], "spatial axes": rank},
-                because=CONVOLUTION,
-                hint=f"{name}_h and {name}_w without {name}{'_size' if name == 'kernel' else ''}",
-            )
-        if default is None and None in hw:
-            raise ArgumentError(
-                "kernel_h and kernel_w come together",
-                given={"kernel_h": hw[0], "kernel_w": hw[1]},
-                because=CONVOLUTION,
-                hint="both",
-            )
-        return tuple(whole(default if v is None else v, name, minimum) for v in hw)
-    if not values:
-        if default is None:
-            raise ArgumentError("the kernel is not given", given={"kernel_size": ()}, because=CONVOLUTION, hint="kernel_size=3")
-        return (default,) * rank
-    if len(values) not in (1, rank):
-        raise ArgumentError(
-            f"{name} needs one value, or one per axis",
-            given={name: values},
-            required=f"1 or {rank} values: {len(values)}",
-            because=CONVOLUTION,
-        )
-    return tuple(whole(v, name, minimum) for v in (values * rank if len(values) == 1 else values))
-
-
-def _pair(name: str, both: int | None, h: int | None, w: int | None, default: int | None) -> PerAxis:
-    """A field and its _h/_w forms: one or the other, as PoolingLayer's set-up checks."""
-    field = "kernel_size" if name == "kernel" else name
-    if both is not None and (h is not None or w is not None):
-        raise ArgumentError(
-            f"{field} excludes {name}_h and {name}_w",
-            given={field: both, f"{name}_h": h, f"{name}_w": w},
-            because=POOLING,
-            hint="one of the two forms",
-        )
-    if (h is None) != (w is None):
-        raise ArgumentError(
-            f"{name}_h and {name}_w come together", given={f"{name}_h": h, f"{name}_w": w}, because=POOLING, hint="both"
-        )
-    minimum = 0 if name == "pad" else 1
-    if h is not None and w is not None:
-        return (whole(h, f"{name}_h", minimum), whole(w, f"{name}_w", minimum))
-    value = default if both is None else both
-    if value is None:
-        raise ArgumentError(
-            "the kernel is not given", given={field: None}, because=POOLING, hint="kernel_size=3, or global_pooling=True"
-        )
-    return (whole(value, field, minimum),) * 2
 
 
 def _both(p: PerAxis) -> Pads:
