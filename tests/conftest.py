@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+
+# The same examples in every run, however busy the machine is.
+hypothesis.settings.register_profile("astride", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("astride")
 
 ROOT = Path(__file__).resolve().parent.parent
 
