@@ -14,7 +14,6 @@ from ..net import Net
 from ..proto import Parsed, Source, read_prototxt
 from ..train import Communicator, Constants, Policy, Settings, Solver, find_update
 from .dialects import schema
-from .dialects import schema
 from .load import build_net
 from .upgrade import upgrade_solver
 from .weights import load_weights
