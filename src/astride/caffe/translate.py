@@ -21,14 +21,13 @@ from ..layers.memory_data import MemoryData
 from ..layers.pooling import Pooling
 from ..layers.relu import ReLU
 from ..layers.softmax import Softmax
-from ..layers.softmax_loss import SoftmaxWithLoss
 from ..net import Node, ParamSpec, Phase
-from ..plan.dense import Normalization
 from ..proto import Message, nearest
 from ..rules import caffe as rules
 from .fields import filler, present, window_fields
 from .state import enum_name
 from .translate_layout import LAYOUT
+from .translate_losses import LOSSES
 
 Translator = Callable[[Message, Phase], Layer]
 
@@ -147,16 +146,6 @@ def _softmax(message: Message, phase: Phase) -> Layer:
     return Softmax(axis=message.softmax_param.axis)
 
 
-def _softmax_loss(message: Message, phase: Phase) -> Layer:
-    p = message.loss_param
-    # `normalize` is the older field; it counts only where `normalization` is not set.
-    mode = Normalization(enum_name(p, "normalization").lower())
-    if not p.HasField("normalization") and p.HasField("normalize"):
-        mode = Normalization.VALID if p.normalize else Normalization.BATCH_SIZE
-    ignore = p.ignore_label if p.HasField("ignore_label") else None
-    return SoftmaxWithLoss(axis=message.softmax_param.axis, ignore_label=ignore, normalization=mode)
-
-
 def _accuracy(message: Message, phase: Phase) -> Layer:
     p = message.accuracy_param
     return Accuracy(top_k=p.top_k, axis=p.axis, ignore_label=p.ignore_label if p.HasField("ignore_label") else None)
@@ -182,5 +171,4 @@ TRANSLATORS: dict[str, Translator] = {
     "Pooling": _pooling,
     "ReLU": _relu,
     "Softmax": _softmax,
-    "SoftmaxWithLoss": _softmax_loss,
-} | LAYOUT
+} | LAYOUT | LOSSES

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..backends.protocol import Array
-from ..errors import ArgumentError, ArrayError, UnsupportedError
-from .layer import Blobs, Layer, canonical_axis, integers
+from ..errors import ArgumentError, UnsupportedError
+from .layer import Blobs, Layer, canonical_axis, check_classes, integers
 
 
 class Accuracy(Layer):
@@ -64,7 +63,7 @@ class Accuracy(Layer):
         truth = integers(labels, "labels").reshape(-1)
         counted = np.ones(truth.shape, bool) if self.ignore_label is None else truth != self.ignore_label
         scores, truth = scores[counted], truth[counted]
-        _check_labels(truth, classes)
+        check_classes(truth, classes)
         own = np.take_along_axis(scores, truth[:, None], axis=1)
         right = ((scores >= own).sum(axis=1) - 1 < self.top_k) & ~np.isnan(own[:, 0])
         top[0].data[...] = right.mean() if right.size else 0
@@ -78,14 +77,3 @@ class Accuracy(Layer):
 
     def allow_force_backward(self, index: int) -> bool:
         return False
-
-
-def _check_labels(truth: Array, classes: int) -> None:
-    bad = truth[(truth < 0) | (truth >= classes)]
-    if bad.size:
-        raise ArrayError(
-            "a label names no class",
-            given={"label": int(bad[0])},
-            required=f"0 <= label < {classes}",
-            hint=f"ignore_label: {int(bad[0])} skips it",
-        )

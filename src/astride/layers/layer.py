@@ -150,11 +150,13 @@ class Layer:
     def compute(self, plan: Plan, *arrays: Array | None, top: Array, keep: bool | None = None) -> Saved | None:
         """Run a plan into a top's data, which may be one of the inputs.
 
-        What is kept for backward stays true when a later layer overwrites the top.
+        What is kept for backward stays true when this or a later layer overwrites the memory it lies in.
         """
         in_place = any(a is not None and np.may_share_memory(a, top) for a in arrays)
         y, saved = ops.forward(plan, *arrays, out=None if in_place else top, save=self.keep if keep is None else keep)
         if in_place:
+            if saved is not None and saved.x is not None and np.may_share_memory(saved.x, top):
+                saved = replace(saved, x=saved.x.copy())
             top[...] = y
         elif saved is not None and saved.y is not None and np.may_share_memory(saved.y, top):
             saved = replace(saved, y=saved.y.copy())
@@ -201,4 +203,26 @@ def integers(blob: Blob, what: str) -> Array:
     return values.astype(np.int64)
 
 
-__all__ = ["Blob", "Blobs", "Layer", "Parameter", "Plans", "canonical_axis", "integers", "nothing_kept"]
+def check_classes(truth: Array, classes: int) -> None:
+    """Raise ArrayError where a label names no class."""
+    bad = truth[(truth < 0) | (truth >= classes)]
+    if bad.size:
+        raise ArrayError(
+            "a label names no class",
+            given={"label": int(bad[0])},
+            required=f"0 <= label < {classes}",
+            hint=f"ignore_label: {int(bad[0])} skips it",
+        )
+
+
+__all__ = [
+    "Blob",
+    "Blobs",
+    "Layer",
+    "Parameter",
+    "Plans",
+    "canonical_axis",
+    "check_classes",
+    "integers",
+    "nothing_kept",
+]

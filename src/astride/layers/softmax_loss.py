@@ -48,9 +48,7 @@ class SoftmaxWithLoss(Layer):
 
     def forward(self, bottom: Blobs, top: Blobs) -> None:
         x, labels = bottom
-        saved = self.compute(
-            self._plan(x), x.data, integers(labels, "labels"), top=top[0].data, keep=self.keep or len(top) > 1
-        )
+        saved = self.compute(self._plan(x), x.data, integers(labels, "labels"), top=top[0].data, keep=self.keep or len(top) > 1)
         if len(top) > 1 and saved is not None:
             top[1].data[...] = saved.extra["p"]
         self._saved = [saved]
