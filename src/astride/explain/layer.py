@@ -129,9 +129,7 @@ def compare_layer(net: Net, name: str, rules: Sequence[str] = ("caffe",)) -> Com
         inner, outer, spatial, batch = shape[1], None, tuple(a.size for a in axes), shape[0]
         own = _own(node.layer, made)
     given = {k: v for k, v in given.items() if v != _NEUTRAL.get(k)}
-    return compare(
-        made.op, spatial, rules, batch=batch, channels=inner, out_channels=outer, dtype=made.dtype, own=own, **given
-    )
+    return compare(made.op, spatial, rules, batch=batch, channels=inner, out_channels=outer, dtype=made.dtype, own=own, **given)
 
 
 _NEUTRAL = {"dilation": 1, "groups": 1, "padding": 0}

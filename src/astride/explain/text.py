@@ -1,12 +1,13 @@
 """A comparison for the terminal, in 80 columns: windows drawn over the axis, then what else differs, then who says so.
 
-    0 1 2     pixels that a window reads
-    .         padding, skipped        o   a zero that takes part        (n)   padding that repeats pixel n
-    x         past the padding: what rounding up leaves
+0 1 2     pixels that a window reads
+.         padding, skipped        o   a zero that takes part        (n)   padding that repeats pixel n
+x         past the padding: what rounding up leaves
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,13 @@ from ..plan.kinds import Edge
 from .columns import Columns, columns, shown
 from .compare import Comparison, Side
 from .facts import sizes
-from .windows import AxisView, Place, Tap, Window, is_transposed
+from .windows import Place, Tap, Window, is_transposed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
+
+    from .layer import LayerView
 
 WIDTH = 80
 LABEL = 14
@@ -49,6 +52,23 @@ def render(comparison: Comparison) -> Iterable[RenderableType]:
         yield Text()
         yield from _computing(comparison)
     yield from _sources(comparison)
+
+
+def render_layer(layer: LayerView) -> Iterable[RenderableType]:
+    """One layer of a network: what it computes and on what."""
+    from rich.text import Text
+
+    yield Text.assemble((layer.name, "bold"), f"  {layer.type}" + (f", {layer.summary}" if layer.summary else ""))
+    if layer.formula:
+        yield _indented(layer.formula, 2, "cyan", hanging=4)
+    for what, operands in (("reads", layer.bottoms), ("makes", layer.tops)):
+        for name, shape in operands:
+            yield Text(f"  {what:<8}{name} {shape}")
+    for role, shape in zip(("w", "b") if len(layer.params) <= 2 else map(str, range(len(layer.params))), layer.params):
+        yield Text(f"  {'learns':<8}{role} {shape}: {math.prod(shape):,} numbers")
+    if layer.products:
+        yield Text(f"  {layer.products:,} multiplications a pass")
+    yield Text()
 
 
 def _title(comparison: Comparison) -> Text:
@@ -255,4 +275,4 @@ def _indented(line: str, by: int = 2, style: str = "", *, hanging: int = 0) -> T
     return Text("\n".join(textwrap.wrap(line, WIDTH, initial_indent=start, subsequent_indent=rest)), style=style)
 
 
-__all__ = ["AxisView", "render"]
+__all__ = ["render", "render_layer"]

@@ -1,0 +1,78 @@
+"""From words on the command line to values. What cannot be read is a wrong command line: exit status 2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+
+
+def per_axis(text: str | None, option: str) -> int | tuple[int, ...] | None:
+    """`3`, or one number per axis: `3x2` or `3,2`."""
+    if text is None:
+        return None
+    try:
+        values = tuple(int(part) for part in re.split(r"[x,]", text.strip()))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a whole number nor one per axis, as 3 or 3x2", param_hint=option) from None
+    return values[0] if len(values) == 1 else values
+
+
+def padding(text: str | None) -> Any:
+    """As `per_axis`; before and after an axis as `0:1` or `0:1,0:1`; or a framework's own word (same, valid)."""
+    if text is None:
+        return None
+    if re.fullmatch(r"[A-Za-z_]+", text):
+        return text
+    if ":" not in text:
+        return per_axis(text, "--padding")
+    try:
+        pairs = tuple(tuple(int(n) for n in part.split(":")) for part in text.split(","))
+    except ValueError:
+        pairs = ()
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise typer.BadParameter(f"{text!r} does not say before:after for each axis, as 0:1,0:1", param_hint="--padding")
+    return pairs
+
+
+def names(text: str | None) -> list[str]:
+    """`caffe,pytorch`"""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """`104,117,123`"""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no list of numbers, as 104,117,123", param_hint=option) from None
+
+
+def options(texts: Iterable[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """`ceil_mode=true` for all, `pytorch.ceil_mode=true` for one: (for all, name -> its own)."""
+    shared: dict[str, Any] = {}
+    own: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        match = re.fullmatch(r"(?:(\w+)\.)?(\w+)=(.*)", text)
+        if match is None:
+            raise typer.BadParameter(f"{text!r} is not name=value or rules.name=value", param_hint="--option")
+        rules, name, value = match.groups()
+        (own.setdefault(rules, {}) if rules else shared)[name] = value_of(value)
+    return shared, own
+
+
+def value_of(text: str) -> Any:
+    """true, false, none, a number, several numbers, or the text itself."""
+    word = text.strip().lower()
+    if word in ("true", "false", "none"):
+        return {"true": True, "false": False, "none": None}[word]
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    if re.fullmatch(r"-?\d+([x,]-?\d+)+", text):
+        return tuple(int(part) for part in re.split(r"[x,]", text))
+    return text

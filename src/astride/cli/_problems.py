@@ -1,0 +1,64 @@
+"""Everything that is wrong with a network's text, and the weights that are to go with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..caffe.load import build_net
+from ..caffe.weights import load_weights
+from ..errors import AstrideError, PrototxtError
+from ..explain.layer_gradients import LayerChecked, check_layers
+from ..net import Net
+from ..proto import Parsed, read_prototxt
+
+EMPTY = "the network has no layers in this state"
+
+
+@dataclass(slots=True)
+class Found:
+    """`problems` as (where, message); for each phase that fits its counts; layers whose gradients were checked."""
+
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    phases: dict[str, dict[str, Any]] = field(default_factory=dict)
+    layers: list[LayerChecked] = field(default_factory=list)
+
+
+def check_text(path: str, weights: Path | None, *, gradients: bool, seed: int = 0) -> Found:
+    """Read, build in both phases, load, and compare gradients: as far as each is possible. A missing file raises."""
+    found = Found()
+    try:
+        parsed = read_prototxt(path, "NetParameter", allow_unknown_fields=True)
+    except PrototxtError as error:
+        found.problems.append(("text", str(error)))
+        return found
+    for unknown in parsed.unknown:
+        near = f"; perhaps {unknown.nearest}" if unknown.nearest else ""
+        found.problems.append(
+            (f"line {unknown.line}, column {unknown.column}", f"{unknown.owner} has no field {unknown.name}{near}")
+        )
+    for phase in ("TRAIN", "TEST"):
+        net = _build(parsed, phase, found, seed)
+        if net is None:
+            continue
+        found.phases[phase] = {"layers": len(net.nodes), "parameters": sum(p.count for p in net.learnable)}
+        if weights is not None and not any(where == "weights" for where, _ in found.problems):
+            try:
+                load_weights(net, weights)
+            except AstrideError as error:
+                found.problems.append(("weights", str(error)))
+        if gradients:
+            known = {(c.layer, c.array) for c in found.layers}
+            found.layers += [c for c in check_layers(net, seed=seed) if (c.layer, c.array) not in known]
+    return found
+
+
+def _build(parsed: Parsed, phase: str, found: Found, seed: int) -> Net | None:
+    try:
+        return build_net(parsed.message, phase, dtype="float64", seed=seed, lines=parsed)
+    except AstrideError as error:
+        message = str(error)
+        if error.problem != EMPTY and all(message != known for _, known in found.problems):
+            found.problems.append((f"phase {phase}", message))
+        return None

@@ -1,0 +1,189 @@
+"""Numeric gradient checks of every operator under every rule that has it, on small inputs without ties.
+
+A line in SAMPLES an operator; `astride check` prints what comes out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..autodiff import GradientReport, check_gradient
+from ..errors import ArgumentError, AstrideError, UnsupportedError
+from ..ops import OPERATORS
+from ..plan.dense import Function
+from ..proto import nearest
+from ..rules import RULES, has
+
+Array = npt.NDArray[Any]
+
+SIZE, KERNEL, STRIDE, OUT, CHANNELS = 7, 3, 2, 3, 4  # fits exactly, which some rules insist on; four channels a group suit all
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One call to check: the arrays, the keywords, and what distinguishes it from the operator's other samples."""
+
+    arrays: tuple[Array, ...]
+    keywords: dict[str, Any]
+    variant: str = ""
+    wrt: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A sample's outcome: a report, or why there is none. `names` are those of the positional arguments."""
+
+    op: str
+    rules: str | None
+    variant: str
+    names: tuple[str, ...]
+    report: GradientReport | None
+    error: AstrideError | None
+
+    @property
+    def good(self) -> bool:
+        """Whether gradients agree; what cannot be asked for does not count as wrong."""
+        return self.report is None or bool(self.report)
+
+
+def check_operator(
+    op: str, rules: Sequence[str] | None = None, *, rank: int = 2, seed: int = 0, tolerance: float = 1e-6
+) -> list[Checked]:
+    """Compare the operator's gradients with differences, under each of `rules` (by default all that have it).
+
+    Raises ArgumentError: an operator nobody knows, or one without a sample here.
+    """
+    if op not in OPERATORS or op not in SAMPLES:
+        known = [name for name in OPERATORS if name in SAMPLES]
+        problem = "the operator has no gradient to check" if op in OPERATORS else "there is no operator of that name"
+        raise ArgumentError(problem, given={"op": op}, required=f"one of {', '.join(known)}", hint=nearest(op, known))
+    for given in rules or ():
+        if given not in RULES:
+            problem = "there are no rules of that name"
+            raise ArgumentError(
+                problem, given={"rules": given}, required=f"one of {', '.join(RULES)}", hint=nearest(given, RULES)
+            )
+    function = getattr(import_module(f"astride.ops.{op}"), op)
+    with_rules = "rules" in inspect.signature(function).parameters
+    asked: Sequence[str | None] = (rules or [name for name in RULES if has(name, _ruled(op))]) if with_rules else [None]
+    found = []
+    for name in asked:
+        for sample in SAMPLES[op](np.random.default_rng(seed), rank):
+            found.append(_checked(op, function, name, sample, seed, tolerance))
+    return found
+
+
+def _ruled(op: str) -> str:
+    """The operator whose rules an operator follows: unfolding reads the windows of a convolution."""
+    return "conv" if op == "unfold" else op
+
+
+def _checked(op: str, function: Callable[..., Any], rules: str | None, sample: Sample, seed: int, tolerance: float) -> Checked:
+    keywords = sample.keywords if rules is None else {**sample.keywords, "rules": rules}
+    positional = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    names = tuple(p.name for p in positional)
+    if positional[0].kind is inspect.Parameter.VAR_POSITIONAL:
+        names = tuple(f"{names[0]}[{i}]" for i in range(len(sample.arrays)))
+    try:
+        report = check_gradient(function, *sample.arrays, wrt=sample.wrt, seed=seed, tolerance=tolerance, **keywords)
+    except (ArgumentError, UnsupportedError) as error:
+        return Checked(op, rules, sample.variant, names, None, error)
+    return Checked(op, rules, sample.variant, names, report, None)
+
+
+# Samples
+
+
+def spread(rng: np.random.Generator, *shape: int, low: float = -1.0, high: float = 1.0) -> Array:
+    """Values no two of which are close, in random order, so that no window has a tie."""
+    return rng.permutation(np.linspace(low, high, int(np.prod(shape)))).reshape(shape)
+
+
+def _pool(low: float = -1.0, **keywords: Any) -> Callable[[np.random.Generator, int], Iterator[Sample]]:
+    def samples(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+        yield Sample((spread(rng, 1, 2, *[SIZE] * rank, low=low),), dict(kernel=KERNEL, stride=STRIDE, **keywords))
+
+    return samples
+
+
+def _stochastic(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    x = spread(rng, 1, 2, *[SIZE] * rank, low=0.1)
+    yield Sample((x,), dict(kernel=KERNEL, stride=STRIDE), "test time")
+    draws = rng.uniform(0.01, 1, size=(1, 2, *[OUT] * rank))
+    yield Sample((x,), dict(kernel=KERNEL, stride=STRIDE, training=True, uniform=draws), "training")
+
+
+def _unpool(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    places = np.stack([rng.permutation(6**rank)[: 3**rank] for _ in range(2)]).reshape(1, 2, *[3] * rank)
+    yield Sample((spread(rng, 1, 2, *[3] * rank), places), dict(kernel=2))
+
+
+def _conv(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    weights = rng.normal(size=(CHANNELS, CHANNELS, *[KERNEL] * rank))
+    yield Sample((rng.normal(size=(1, CHANNELS, *[SIZE] * rank)), weights, rng.normal(size=CHANNELS)), dict(stride=STRIDE))
+
+
+def _conv_transpose(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    weights = rng.normal(size=(CHANNELS, CHANNELS, *[KERNEL] * rank))
+    yield Sample((rng.normal(size=(1, CHANNELS, *[4] * rank)), weights, rng.normal(size=CHANNELS)), dict(stride=STRIDE))
+
+
+def _unfold(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(1, 2, *[SIZE] * rank)),), dict(kernel=KERNEL, stride=STRIDE))
+
+
+def _matmul(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(3, 5)), rng.normal(size=(5, 4)), rng.normal(size=4)), {})
+    yield Sample((rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=4)), dict(transposed=True), "transposed")
+
+
+def _elementwise(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    positive = (Function.LOG, Function.DIVIDE)
+    for function in Function:
+        low = 0.5 if function in positive else -1.0
+        x, z = spread(rng, 3, 4, low=low), spread(rng, 3, 4, low=low)
+        yield Sample((x, z) if function.binary else (x,), dict(function=str(function)), str(function))
+
+
+def _softmax(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(2, 5, 3)),), {})
+
+
+def _softmax_loss(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(2, 5, 3)), rng.integers(0, 5, size=(2, 3))), {})
+
+
+def _layout(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(2, 3, 4)),), dict(order=(2, 0, 1)), "permute")
+
+
+def _reduce(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    for total in ("sum", "mean", "asum", "sumsq"):
+        yield Sample((spread(rng, 2, 3, 4),), dict(total=total, axis=1), total)
+
+
+SAMPLES: dict[str, Callable[[np.random.Generator, int], Iterator[Sample]]] = {
+    "max_pool": _pool(),
+    "min_pool": _pool(),
+    "avg_pool": _pool(),
+    "lp_pool": _pool(low=0.1),
+    "stochastic_pool": _stochastic,
+    "max_unpool": _unpool,
+    "conv": _conv,
+    "conv_transpose": _conv_transpose,
+    "unfold": _unfold,
+    "matmul": _matmul,
+    "elementwise": _elementwise,
+    "softmax": _softmax,
+    "softmax_loss": _softmax_loss,
+    "layout": _layout,
+    "reduce": _reduce,
+}
+"""operator -> its samples for a rank. An operator without a gradient (argmax) has none."""
