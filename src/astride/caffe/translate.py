@@ -19,15 +19,16 @@ from ..layers.inner_product import InnerProduct
 from ..layers.input import Input
 from ..layers.memory_data import MemoryData
 from ..layers.pooling import Pooling
-from ..layers.relu import ReLU
 from ..layers.softmax import Softmax
 from ..net import Node, ParamSpec, Phase
 from ..proto import Message, nearest
 from ..rules import caffe as rules
 from .fields import filler, present, window_fields
 from .state import enum_name
+from .translate_elementwise import ELEMENTWISE
 from .translate_layout import LAYOUT
 from .translate_losses import LOSSES
+from .translate_norms import NORMS
 
 Translator = Callable[[Message, Phase], Layer]
 
@@ -134,10 +135,6 @@ def _inner_product(message: Message, phase: Phase) -> Layer:
     )
 
 
-def _relu(message: Message, phase: Phase) -> Layer:
-    return ReLU(slope=message.relu_param.negative_slope)
-
-
 def _dropout(message: Message, phase: Phase) -> Layer:
     return Dropout(ratio=message.dropout_param.dropout_ratio, training=phase is Phase.TRAIN)
 
@@ -169,6 +166,9 @@ TRANSLATORS: dict[str, Translator] = {
     "Input": _input,
     "MemoryData": _memory_data,
     "Pooling": _pooling,
-    "ReLU": _relu,
     "Softmax": _softmax,
-} | LAYOUT | LOSSES
+    **ELEMENTWISE,
+    **LAYOUT,
+    **LOSSES,
+    **NORMS,
+}
