@@ -145,7 +145,10 @@ def _check_padding(padding: Message, taker: Message, journal: Journal, index: in
 
 
 def layer_from_v0(connection: Message, journal: Journal, index: int) -> Message:
-    """The V1 layer of a V0 one. What V1 has no place for is left out, with a note."""
+    """The V1 layer of a V0 one. What V1 has no place for is left out, with a note.
+
+    Raises PrototxtError: a type that V0 does not have; a negative size, which V0's fields could hold and V1's cannot.
+    """
     old = connection.layer
     new: Message = type(connection)()
     new.bottom.extend(connection.bottom)
@@ -168,6 +171,8 @@ def layer_from_v0(connection: Message, journal: Journal, index: int) -> Message:
         path = places.get(old.type) or places.get(_ANY)
         if path is None:
             journal.note(f'{name} left out: a layer of type "{old.type}" has no such field', index, lost=True)
+        elif isinstance(value, int) and value < 0:
+            raise journal.error(f"{name} is negative: {value}", index)
         else:
             _put(new, path, value)
     for descriptor, _ in connection.ListFields():
