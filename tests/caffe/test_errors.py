@@ -34,7 +34,7 @@ def test_unknown_layers_all_at_once() -> None:
     shown = str(caught.value)
     assert 'line 21: layer "n" of type "Lrnn"' in shown
     assert 'line 22: layer "p" of type "Polling", perhaps Pooling' in shown
-    assert "one of Accuracy, " in shown and " Convolution, " in shown
+    assert " Accuracy, " in shown and " Convolution, " in shown
 
 
 def test_unknown_layers_of_the_other_phase_do_not_matter() -> None:

@@ -71,5 +71,5 @@ def test_the_table_finds_every_layer(kind: str) -> None:
 
 
 def test_an_unknown_type_is_told_the_known() -> None:
-    with pytest.raises(ArgumentError, match="one of Accuracy, .*Convolution, "):
+    with pytest.raises(ArgumentError, match=r"one of .*Accuracy, .*Convolution, "):
         layer_class("Convolve")

@@ -9,21 +9,31 @@ import numpy as np
 import pytest
 
 from astride.layers import Layer
+from astride.layers.concat import Concat
 from astride.layers.convolution import Convolution
 from astride.layers.deconvolution import Deconvolution
 from astride.layers.dropout import Dropout
 from astride.layers.flatten import Flatten
+from astride.layers.im2col import Im2col
 from astride.layers.inner_product import InnerProduct
+from astride.layers.permute import Permute
 from astride.layers.pooling import Pooling
+from astride.layers.reduction import Reduction
 from astride.layers.relu import ReLU
+from astride.layers.reshape import Reshape
+from astride.layers.slice import Slice
 from astride.layers.softmax import Softmax
 from astride.layers.softmax_loss import SoftmaxWithLoss
 from astride.layers.split import Split
+from astride.layers.tile import Tile
+from astride.plan import UnfoldPlan
+from astride.plan.reduce import Total
 from astride.rules import caffe
 
 from .gradients import Bench, away_from, check_gradient, distinct
 
 RANDOM = np.random.RandomState(21)
+IM2COL = partial(caffe.convolution, num_output=1, kernel_size=2)
 MAKERS: dict[str, Callable[[], Layer]] = {
     "Convolution": lambda: Convolution(partial(caffe.convolution, num_output=2, kernel_size=2, stride=2)),
     "Deconvolution": lambda: Deconvolution(partial(caffe.deconvolution, num_output=2, kernel_size=2, stride=2)),
@@ -36,6 +46,13 @@ MAKERS: dict[str, Callable[[], Layer]] = {
     "Flatten": Flatten,
     "Split": Split,
     "InnerProduct": lambda: InnerProduct(2, axis=3),
+    "Reshape": lambda: Reshape((0, -1, 2)),
+    "Permute": lambda: Permute((0, 2, 3, 1)),
+    "Concat": Concat,
+    "Slice": Slice,
+    "Tile": lambda: Tile(2, axis=2),
+    "Reduction": lambda: Reduction(total=Total.MEAN, axis=3),
+    "Im2col": lambda: Im2col(lambda shape, dtype: UnfoldPlan(dtype=dtype, axes=IM2COL(shape, dtype).axes)),
 }
 
 

@@ -156,6 +156,14 @@ def _bins(shape: Shape, dtype: str, *, bins: int, pool: str, phase: str) -> Pool
     for axis, n in zip("hw", shape[2:], strict=False):
         kernel = max(-(-n // bins), 1)
         pad = (kernel * bins - n + 1) // 2
+        if pad >= kernel:
+            raise ArgumentError(
+                "the image is too small for a level of the pyramid",
+                given={"size": n, "bins": bins},
+                required=f"(kernel * bins - size + 1) / 2 < kernel = ceil(size / bins), on axis {axis}: {pad} < {kernel}",
+                because="Caffe, src/caffe/layers/spp_layer.cpp and pooling_layer.cpp",
+                hint="fewer levels, or a larger image",
+            )
         window |= {f"kernel_{axis}": kernel, f"stride_{axis}": kernel, f"pad_{axis}": pad}
     return rules.pooling(shape, dtype, pool=pool, phase=phase, **window)  # type: ignore[arg-type]
 

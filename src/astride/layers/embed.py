@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from .. import ops
 from ..errors import ArgumentError, UnsupportedError
-from ..plan import ElementwisePlan, LayoutPlan
-from ..plan.dense import Function
+from ..plan import BroadcastPlan, LayoutPlan
 from ..plan.layout import Move
+from ..plan.norms import Along
 from .fillers import Filler
 from .layer import Blobs, Layer, integers
 
@@ -54,21 +54,17 @@ class Embed(Layer):
         indices = integers(bottom[0], "indices").reshape(-1)
         rows = top[0].data.reshape(indices.size, self.outputs)
         self._saved = [self.compute(self._rows(top), self.params[0].data, indices, top=rows)]
-        if self.bias and indices.size:
-            b, saved = ops.forward(self._copies(top), self.params[1].data.reshape(1, -1), save=self.keep)
-            self.compute(ElementwisePlan(dtype=top[0].dtype, function=Function.ADD), rows, b, top=rows, keep=False)
-            self._saved.append(saved)
+        if self.bias:
+            self._saved.append(self.compute(self._shift(top), rows, self.params[1].data, top=rows))
 
     def backward(self, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
         if want[0]:
             raise UnsupportedError("indices have no gradient", because="Caffe, src/caffe/layers/embed_layer.cpp")
-        dy = top[0].diff.reshape(-1, self.outputs)
+        dy = top[0].diff.reshape(top[0].count // self.outputs, self.outputs)
         if self.param_wanted[0]:
             self.accumulate(0, ops.backward(self._rows(top), dy, self.kept(0), want=(True, False))[0])
-        if self.bias and self.param_wanted[1] and dy.size:
-            db = ops.backward(self._copies(top), dy, self.kept(1))[0]
-            assert db is not None
-            self.accumulate(1, db.reshape(-1))
+        if self.bias and self.param_wanted[1]:
+            self.accumulate(1, ops.backward(self._shift(top), dy, self.kept(1), want=(False, True))[1])
 
     def allow_force_backward(self, index: int) -> bool:
         return False
@@ -76,6 +72,5 @@ class Embed(Layer):
     def _rows(self, top: Blobs) -> LayoutPlan:
         return LayoutPlan(dtype=top[0].dtype, move=Move.TAKE)
 
-    def _copies(self, top: Blobs) -> LayoutPlan:
-        """The bias, once for each index."""
-        return LayoutPlan(dtype=top[0].dtype, move=Move.TILE, tiles=top[0].count // self.outputs)
+    def _shift(self, top: Blobs) -> BroadcastPlan:
+        return BroadcastPlan(dtype=top[0].dtype, function=Along.ADD)
