@@ -47,6 +47,9 @@ def test_nothing_is_missing() -> None:
     assert names >= {"relu", "relu_leaky", "softmax", "softmax_axis2", "softmaxloss_full", "softmaxloss_ignore"}
     assert names >= {"softmaxloss_valid", "softmaxloss_normalize_false", "accuracy", "accuracy_ties", "accuracy_top2"}
     assert names >= {"dropout_test", "flatten", "flatten_axis", "ip_transpose", "ip_axis2_nobias"}
+    assert names >= {"sigmoid", "tanh", "elu", "elu_a", "swish", "clip", "exp", "log", "power", "prelu", "prelu_shared"}
+    assert names >= {"bias", "scale_bias", "scale_axis2", "scale_2bottom", "bn_test", "bn_train_maf", "mvn", "mvn_eps"}
+    assert names >= {"lrn5", "lrn3k2", "lrn_within3", "elt_prod", "elt_prod3", "elt_coeff", "elt_max", "elt_max_ties"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -59,6 +62,9 @@ def test_recorded(path: Path) -> None:
     outputs = net.forward(**parts(recorded, "in_"))
     for name, value in parts(recorded, "out_").items():
         assert_agrees(outputs[name], value, name)
+    for key, value in parts(recorded, "paramafter_").items():
+        layer, index = key.rsplit("_", 1)
+        assert_agrees(net.params[layer][int(index)].data, value, f"parameter {key} after the pass")
     top_diffs = parts(recorded, "topdiff_")
     if not top_diffs:
         return

@@ -10,7 +10,6 @@ import pytest
 from astride.caffe import load_caffe, load_solver, upgrade, upgrade_solver
 from astride.caffe import upgrade_v0 as v0
 from astride.caffe import upgrade_v1 as v1
-from astride.caffe.translate import TRANSLATORS
 from astride.errors import ArgumentError, PrototxtError
 from astride.proto import Parsed, Schema, format, parse, read_prototxt
 
@@ -153,7 +152,6 @@ def test_recorded_text(version: str) -> None:
 
 
 @recorded
-@pytest.mark.skipif("LRN" not in TRANSLATORS, reason="LRN is not here yet")
 @pytest.mark.parametrize("version", ["v0", "v1"])
 def test_recorded_outputs(version: str) -> None:
     with np.load(LEGACY / f"{version}.npz") as file:

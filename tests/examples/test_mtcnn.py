@@ -11,15 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from astride.caffe.translate import TRANSLATORS
-
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 MODELS, PHOTO = SHARED / "models" / "mtcnn", SHARED / "models" / "photos" / "astronaut.png"
-real = [
-    pytest.mark.skipif(not MODELS.is_dir(), reason="MTCNN's networks are not here"),
-    pytest.mark.skipif("PReLU" not in TRANSLATORS, reason="PReLU is not here yet"),
-]
+real = pytest.mark.skipif(not MODELS.is_dir(), reason="MTCNN's networks are not here")
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +79,7 @@ def test_every_face_is_drawn(mtcnn: ModuleType, y: int) -> None:
     assert (beside[..., 1] > 200).any(), "the score stands above the box, below it where there is no room"
 
 
-@real[0]
-@real[1]
+@real
 def test_the_astronaut(mtcnn: ModuleType) -> None:
     faces = mtcnn.Mtcnn(MODELS)(Image.open(PHOTO))
     np.testing.assert_array_equal(faces.boxes[:, :4].round(), [[181, 61, 267, 173]])
@@ -94,16 +88,14 @@ def test_the_astronaut(mtcnn: ModuleType) -> None:
         np.testing.assert_allclose(faces.landmarks, recorded["landmarks"], rtol=0, atol=1e-2)
 
 
-@real[0]
-@real[1]
+@real
 @pytest.mark.parametrize("size", [(10, 10), (13, 200), (60, 40)])
 def test_small_and_empty_photos(mtcnn: ModuleType, size: tuple[int, int]) -> None:
     faces = mtcnn.Mtcnn(MODELS, smallest=20)(Image.new("L", size))
     assert faces.boxes.shape == (0, 5) and faces.landmarks.shape == (0, 10)
 
 
-@real[0]
-@real[1]
+@real
 def test_the_command(
     mtcnn: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
