@@ -48,10 +48,12 @@ class Bench:
         self.layer.backward(self.top, want, self.bottom)
 
 
-def check_gradient(bench: Bench, want: Sequence[bool] | None = None, *, silent: Sequence[int] = (), step: float = 1e-6) -> None:
+def check_gradient(
+    bench: Bench, want: Sequence[bool] | None = None, *, silent: Sequence[int] = (), step: float = 1e-6, params: bool = True
+) -> None:
     """Compare every element's analytic gradient with a central difference, for a random weighting of the tops.
 
-    `silent` tops pass no gradient and have no weight.
+    `silent` tops pass no gradient and have no weight. Without `params` the parameters are left out: statistics, say.
     """
     want = [True] * len(bench.bottom) if want is None else list(want)
     tops = bench.forward()
@@ -60,7 +62,7 @@ def check_gradient(bench: Bench, want: Sequence[bool] | None = None, *, silent: 
         parameter.diff[...] = 0
     bench.backward(weights, want)
     checked = [(v, b.diff.copy()) for v, b, w in zip(bench.values, bench.bottom, want, strict=True) if w]
-    checked += [(p.data, p.diff.copy()) for p in bench.layer.params]
+    checked += [(p.data, p.diff.copy()) for p in bench.layer.params if params]
     assert checked, "nothing to check"
 
     def objective() -> float:
