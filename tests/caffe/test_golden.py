@@ -46,6 +46,9 @@ def test_nothing_is_missing() -> None:
     assert len(list((GOLDEN / "ops").glob("*.npz"))) == 73 and {p.stem for p in (GOLDEN / "ops").glob("*.npz")} <= names
     assert names >= {"relu", "relu_leaky", "softmax", "softmax_axis2", "softmaxloss_full", "softmaxloss_ignore"}
     assert names >= {"softmaxloss_valid", "softmaxloss_normalize_false", "accuracy", "accuracy_ties", "accuracy_top2"}
+    assert names >= {"concat", "concat_axis0", "slice", "slice_even", "crop1", "reshape_axis", "tile", "embed", "filter"}
+    assert names >= {"reduction_asum", "reduction_mean", "reduction_sumsq", "argmax", "argmax_val_axis", "argmax_val_noaxis"}
+    assert names >= {"batchreindex", "spp"}
     assert names >= {"dropout_test", "flatten", "flatten_axis", "ip_transpose", "ip_axis2_nobias"}
     assert names >= {"sigmoid", "tanh", "elu", "elu_a", "swish", "clip", "exp", "log", "power", "prelu", "prelu_shared"}
     assert names >= {"bias", "scale_bias", "scale_axis2", "scale_2bottom", "bn_test", "bn_train_maf", "mvn", "mvn_eps"}

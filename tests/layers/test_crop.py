@@ -31,6 +31,7 @@ layer { name: "c" type: "Crop" bottom: "data" bottom: "like" top: "out" crop_par
         (1, (1, 0, 2), (9, 2, 5, 4), np.s_[:, 1:3, :, 2:]),
         (0, (1, 0, 0, 0), (1, 3, 5, 6), np.s_[1:]),
         (-1, (3,), (9, 9, 9, 2), np.s_[..., 3:5]),
+        (2, (), (9, 9, 3, 4, 7), np.s_[:, :, :3, :4]),
     ],
 )
 def test_box(axis: int, offsets: tuple[int, ...], like: tuple[int, ...], box: tuple[slice, ...]) -> None:
@@ -45,7 +46,7 @@ def test_box(axis: int, offsets: tuple[int, ...], like: tuple[int, ...], box: tu
         (2, (3,), (2, 3, 3, 3), r"on axis 2: 3 \+ 3 <= 5"),
         (2, (), (2, 3, 5, 7), r"on axis 3: 0 \+ 7 <= 6"),
         (1, (0, 0), (2, 3, 1, 1), "0, 1 or 3 offsets: 2"),
-        (2, (), (2, 3, 5), "different numbers of axes"),
+        (2, (), (2, 3, 5), "at least 4 axes: 3"),
         (4, (), (2, 3, 5, 6), "no such axis"),
     ],
 )

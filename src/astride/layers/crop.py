@@ -36,11 +36,11 @@ class Crop(Layer):
         x, like = bottom[0].shape, bottom[1].shape
         axis = canonical_axis(self.axis, x)
         cut = len(x) - axis
-        if len(like) != len(x):
+        if len(like) < len(x):
             raise ArgumentError(
-                "the bottoms have different numbers of axes",
+                "the second bottom has no size for every axis of the first",
                 given={"shapes": (x, like)},
-                required=f"{len(like)} == {len(x)}",
+                required=f"at least {len(x)} axes: {len(like)}",
                 because=SOURCE,
             )
         if len(self.offsets) not in (0, 1, cut):
@@ -60,7 +60,7 @@ class Crop(Layer):
                     because=SOURCE,
                     hint=f"offset: {max(x[a] - like[a], 0)}",
                 )
-        return LayoutPlan(dtype=bottom[0].dtype, move=Move.CROP, axis=axis, starts=starts, sizes=like[axis:])
+        return LayoutPlan(dtype=bottom[0].dtype, move=Move.CROP, axis=axis, starts=starts, sizes=like[axis : len(x)])
 
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         top[0].reshape(*self.plan(bottom).output_shape(bottom[0].shape))
