@@ -36,7 +36,7 @@ def _caffe(case: dict[str, Any]) -> Call:
     if case["op"] == "Pooling":
         if fields.get("pool") == "STOCHASTIC":
             fields.update(phase="TRAIN", seed=0)
-        return Call(caffe.pooling, (x_of(case),), fields)
+        return Call(caffe.pooling, (x_of(case),), fields, asks="return_mask")
     fn = caffe.convolution if case["op"] == "Convolution" else caffe.deconvolution
     bias = () if case.get("bias") is None else (array(case["bias"]),)
     return Call(fn, (x_of(case), array(case["weight"]), *bias), fields)

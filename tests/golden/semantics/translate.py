@@ -28,6 +28,7 @@ LEFT_OUT = {
     "MXNet": "",
     "JAX": "empty outputs and gradients that JAX lacks",
     "TensorFlow": "",
+    "Core ML (MIL type inference only)": "shapes alone: values need macOS",
 }
 """framework -> why some of its cases have no call; an empty reason allows none."""
 
@@ -170,7 +171,7 @@ def _openvino(case: dict[str, Any]) -> Call:
     params = case["params"]
     rounding = {"floor": {}, "ceil": dict(rounding="ceil", clip="never"), "ceil_torch": dict(rounding="ceil", clip="always")}
     window: dict[str, Any] = dict(kernel=params["kernel"], stride=params["strides"], padding=_pairs(params.get("pads", (0, 0))))
-    window |= rounding[params.get("rounding_type", "floor")]  # type: ignore[operator]
+    window |= rounding[params.get("rounding_type", "floor")]
     if case["op"].startswith("Avg"):
         return Call(astride.avg_pool, (x_of(case),), dict(window, divisor="valid" if params["exclude_pad"] else "kernel"))
     base = "plane" if params.get("axis", 0) == 2 else "tensor"
@@ -220,6 +221,10 @@ def _opencv(case: dict[str, Any]) -> Call:
     return Call(astride.max_pool, (x_of(case),), dict(window, empty="zero") | FIRST_NEVER_NAN)
 
 
+def _coreml(case: dict[str, Any]) -> None:
+    return None
+
+
 TRANSLATORS: dict[str, Callable[[dict[str, Any]], Call | Planned | None]] = {
     "TensorFlow": _tensorflow,
     "Keras": _keras,
@@ -235,4 +240,5 @@ TRANSLATORS: dict[str, Callable[[dict[str, Any]], Call | Planned | None]] = {
     "ncnn": _ncnn,
     "oneDNN": _onednn,
     "OpenCV DNN (Caffe importer)": _opencv,
+    "Core ML (MIL type inference only)": _coreml,
 }
