@@ -6,7 +6,7 @@ MTCNN (Zhang, Zhang, Li, Qiao: Joint Face Detection and Alignment using Multi-ta
 at a photo three times: det1 runs over the whole photo at many sizes and proposes squares, det2 throws most of them away and
 moves the rest, det3 decides and marks five points. The networks are the authors' own, trained in Caffe:
 
-    https://github.com/kpzhang93/MTCNN_face_detection_alignment   folder code/codes/MTCNNv1/model, MIT licence
+    https://github.com/kpzhang93/MTCNN_face_detection_alignment   (MIT licence; the model folders are below code/codes)
     det1.prototxt det1.caffemodel det2.prototxt det2.caffemodel det3.prototxt det3.caffemodel
 
 The cascade around them is the hundred lines below. It needs NumPy, Pillow and astride, nothing else.
