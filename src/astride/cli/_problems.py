@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..caffe.dialects import schema
 from ..caffe.load import build_net
 from ..caffe.weights import load_weights
 from ..errors import AstrideError, PrototxtError
@@ -29,7 +30,7 @@ def check_text(path: str, weights: Path | None, *, gradients: bool, seed: int = 
     """Read, build in both phases, load, and compare gradients: as far as each is possible. A missing file raises."""
     found = Found()
     try:
-        parsed = read_prototxt(path, "NetParameter", allow_unknown_fields=True)
+        parsed = read_prototxt(path, "NetParameter", allow_unknown_fields=True, schema=schema())
     except PrototxtError as error:
         found.problems.append(("text", str(error)))
         return found
