@@ -152,7 +152,7 @@ def _spp(message: Message, phase: Phase) -> Layer:
 
 def _bins(shape: Shape, dtype: str, *, bins: int, pool: str, phase: str) -> PoolPlan:
     """A pooling to bins x bins windows: ceil(n / bins) wide, as far apart, half of what they lack padded on each side."""
-    window: dict[str, int] = {}
+    window: dict[str, Any] = {}
     for axis, n in zip("hw", shape[2:], strict=False):
         kernel = max(-(-n // bins), 1)
         pad = (kernel * bins - n + 1) // 2
@@ -165,7 +165,7 @@ def _bins(shape: Shape, dtype: str, *, bins: int, pool: str, phase: str) -> Pool
                 hint="fewer levels, or a larger image",
             )
         window |= {f"kernel_{axis}": kernel, f"stride_{axis}": kernel, f"pad_{axis}": pad}
-    return rules.pooling(shape, dtype, pool=pool, phase=phase, **window)  # type: ignore[arg-type]
+    return rules.pooling(shape, dtype, pool=pool, phase=phase, **window)
 
 
 def _tile(message: Message, phase: Phase) -> Layer:
