@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,8 @@ def _taken(plan: LayoutPlan, dy: Array, shape: tuple[int, ...], saved: Saved) ->
     indices = saved.extra["indices"]
     outer, inner = math.prod(shape[: plan.axis]), math.prod(shape[plan.axis + 1 :])
     dx = np.zeros((outer, shape[plan.axis], inner), dy.dtype)
-    np.add.at(dx, (slice(None), indices.reshape(-1)), dy.reshape(outer, indices.size, inner))
+    places: Any = (slice(None), indices.reshape(-1))
+    np.add.at(dx, places, dy.reshape(outer, indices.size, inner))
     return dx.reshape(shape)
 
 
