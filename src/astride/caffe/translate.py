@@ -29,6 +29,7 @@ from .translate_elementwise import ELEMENTWISE
 from .translate_layout import LAYOUT
 from .translate_losses import LOSSES
 from .translate_norms import NORMS
+from .translate_recurrent import RECURRENT
 
 Translator = Callable[[Message, Phase], Layer]
 
@@ -171,4 +172,5 @@ TRANSLATORS: dict[str, Translator] = {
     **LAYOUT,
     **LOSSES,
     **NORMS,
+    **RECURRENT,
 }

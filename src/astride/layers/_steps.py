@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from .. import ops
 from ..backends.protocol import Array, Arrays
 from ..plan import ElementwisePlan, LayoutPlan, Plan, Shape
@@ -50,6 +52,20 @@ class Steps:
         """The same values in another shape."""
         y = x.reshape(shape).view()
         return self.note("shaped", x, y, lambda g, want: (None if g[0] is None else g[0].reshape(x.shape),))
+
+    def parts(self, x: Array, count: int) -> list[Array]:
+        """Equal parts of the last axis."""
+        size = x.shape[-1] // count
+        pieces = [x[..., k * size : (k + 1) * size] for k in range(count)]
+        plan = LayoutPlan(dtype=x.dtype.name, move=Move.CONCAT, axis=x.ndim - 1, pieces=count)
+
+        def pull(gradients: Arrays, want: tuple[bool, ...]) -> Arrays:
+            filled = [np.zeros(p.shape, p.dtype) if g is None else g for g, p in zip(gradients, pieces, strict=True)]
+            return (ops.forward(plan, *filled)[0],)
+
+        if self.keep:
+            self._nodes.append(Node("parts", (x,), tuple(pieces), pull))
+        return pieces
 
     def note(self, name: str, x: Array, y: Array, pull: Pull) -> Array:
         """Take in a step from x to y that ran elsewhere, with a way back of its own. Returns y."""
