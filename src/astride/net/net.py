@@ -15,6 +15,7 @@ from ..layers import ArraySource, Blob, Layer, Parameter, Source
 from ..layers.memory_data import MemoryData
 from ..layers.split import Split
 from ..plan import Shape
+from .arrays import real
 from .build import assemble, blame, needs, with_diffs
 from .format import Format
 from .graph import Node, Phase
@@ -128,7 +129,7 @@ class Net:
                UnsupportedError: forward has kept too little
         """
         for name, value in top_diffs.items():
-            self._check_gradient(name, _real(name, value))
+            self._check_gradient(name, real(name, value))
         need = self._forced() if top_diffs else self._need
         if top_diffs:
             for name in self.outputs:
@@ -200,7 +201,8 @@ class Net:
         if self._kept.layers != need.layers:
             self._keep(need)
             overwritten = any(name in node.tops for node in self.nodes for name in node.bottoms if name in self.inputs)
-            if not overwritten and not any(layer.random or layer.stateful or isinstance(layer, MemoryData) for layer in self.layers):
+            moves_on = any(layer.random or layer.stateful or isinstance(layer, MemoryData) for layer in self.layers)
+            if not overwritten and not moves_on:
                 self.run_forward()
         return need
 
@@ -334,7 +336,7 @@ class Net:
 
     def _input(self, name: str, value: Any) -> Array:
         self._known_input(name)
-        return _real(name, value)
+        return real(name, value)
 
     def _known_input(self, name: str) -> None:
         if name not in self.inputs:
@@ -352,13 +354,6 @@ class Net:
 
     def __repr__(self) -> str:
         return f"<Net {self.name!r} {self.phase}: {len(self.layers)} layers, inputs {self.inputs}, outputs {self.outputs}>"
-
-
-def _real(name: str, value: Any) -> Array:
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-        raise ArrayError(f"{name} is not an array of real numbers", given={name: array}, hint="numpy.asarray(x, dtype='float32')")
-    return array
 
 
 def _listed(names: Any) -> str:

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..backends.protocol import Array
 from ..errors import ArgumentError, AstrideError, UnsupportedError
 from ..layers import Blob
 from ..plan import Shape
+from .arrays import real
 from .build import blame
 from .fold import fold
 from .freeze import frozen
@@ -69,10 +68,11 @@ class Program:
         self.folded: list[tuple[str, str]] = fold(self.steps, set(self._outputs.values()))
         _release(self.steps, set(self._outputs.values()))
 
-    def __call__(self, **inputs: Any) -> dict[str, Array]:
+    def __call__(self, /, **inputs: Any) -> dict[str, Array]:
         """Run it. Every input is needed; sizes may differ from call to call where the layers allow it.
 
-        Raises ArgumentError: an input missing or unknown; and what the layers raise, with the layer's name and the shapes.
+        Raises ArgumentError: an input missing or unknown; ArrayError: no array of real numbers; and what the layers raise,
+        with the layer's name and the shapes.
         """
         if set(inputs) != set(self.inputs):
             wrong = sorted(set(inputs) ^ set(self.inputs))
@@ -85,7 +85,7 @@ class Program:
         values: dict[int, Blob] = {}
         idle: list[Blob] = []
         for name, value in inputs.items():
-            array = np.asarray(value)
+            array = real(name, value)
             values[self._inputs[name]] = blob = Blob(array.shape, self.dtype)
             blob.data[...] = array
         for step in self.steps:
