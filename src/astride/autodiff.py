@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -113,13 +114,14 @@ def check_gradient(
     wrt: Sequence[int] | None = None,
     tolerance: float = 1e-6,
     step: float = 1e-5,
-    seed: int = 0,
+    projection: int = 0,
     **kwargs: Any,
 ) -> GradientReport:
     """Compare an operator's gradients with central differences of a random projection of its result, in float64.
 
     Floating arguments are taken as float64. Where the slopes to the left and to the right differ (a tie, a zero, a
-    kink within `step`), no derivative exists; such elements are counted in the report and left out.
+    kink within `step`), no derivative exists; such elements are counted in the report and left out. `projection` seeds
+    the projection, so that the operator's own keywords, `seed` among them, all reach the operator.
 
     Raises    UnsupportedError: fn is not an operator of astride or a function of astride.like
               ArgumentError: no floating array among the arguments
@@ -135,9 +137,9 @@ def check_gradient(
             kwargs[name] = given.astype(np.float64)
     result, pull = vjp(fn, *own, wrt=wrt, **kwargs)
     first = result[0] if isinstance(result, tuple) else result
-    rng = np.random.default_rng(seed)
-    projection = rng.normal(size=first.shape)
-    gradients = pull(projection)
+    rng = np.random.default_rng(projection)
+    weights = rng.normal(size=first.shape)
+    gradients = pull(weights)
     if all(g is None for g in gradients):
         raise ArgumentError(
             "there is no floating array to differentiate by", given={"wrt": wrt}, operator=getattr(fn, "__name__", None)
@@ -145,7 +147,7 @@ def check_gradient(
 
     def value() -> float:
         y = fn(*own, **kwargs)
-        return float((projection * (y[0] if isinstance(y, tuple) else y)).sum())
+        return float((weights * (y[0] if isinstance(y, tuple) else y)).sum())
 
     differences = [
         _difference(i, own[i], gradient, value, step, rng) for i, gradient in enumerate(gradients) if gradient is not None
@@ -175,7 +177,8 @@ def _difference(
             continue
         off = abs(central - float(gradient[place])) / max(scale, abs(central))
         if not off <= error:
-            worst, error, at = place, off, (float(gradient[place]), central)
+            # a NaN is as wrong as can be, and stays the worst
+            worst, error, at = place, math.inf if math.isnan(off) else off, (float(gradient[place]), central)
     return Difference(argument, len(places), kinks, error, worst, *at)
 
 

@@ -87,7 +87,8 @@ def forward(
         shape = _check(plan, given)
         y = np.empty(shape, _dtype(plan.output_dtype, given[0])) if out is None else _check_out(plan, out, shape, given)
         chosen = choose(plan, backend)
-        result, saved = chosen.kernel.forward(plan, *[_native(a) for a in given], out=y, save=save)
+        with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
+            result, saved = chosen.kernel.forward(plan, *[_native(a) for a in given], out=y, save=save)
     except AstrideError as error:
         raise error.within(operator=plan.op, given=_named(plan, given))
     return result, None if saved is None else replace(saved, kernel=chosen.name)
@@ -108,7 +109,8 @@ def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None
         if dy.dtype.name != plan.output_dtype:
             raise ArrayError("dy has another dtype than y", required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}")
         kernel = choose(plan, backend or saved.kernel).kernel
-        return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
+        with np.errstate(all="ignore"):
+            return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
     except AstrideError as error:
         raise error.within(operator=f"{plan.op} backward", given={"dy": dy})
 

@@ -15,7 +15,6 @@ ALL = [(op, case) for op in WINDOWS for case in import_module(f"tests.cases.{op}
 
 
 @pytest.mark.parametrize(("op", "case"), ALL, ids=[f"{op}: {case}" for op, case in ALL])
-@pytest.mark.filterwarnings("ignore:(invalid value|overflow|divide by zero) encountered:RuntimeWarning")
 def test_equals_the_rung_below(op: str, case: Case) -> None:
     inputs = inputs_of(op, case)
     kernels = climb(inputs.plan)

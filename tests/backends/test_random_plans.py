@@ -10,7 +10,6 @@ from tests.backends.test_contract import WINDOWS
 from astride.plan import plan_from_dict
 
 SAMPLE, SWEEP, BLOCK = 100, 4000, 50
-NUMPY_SAYS = "ignore:(invalid value|overflow|divide by zero) encountered:RuntimeWarning"
 
 
 def check(op: str, first: int, last: int) -> None:
@@ -25,7 +24,6 @@ def check(op: str, first: int, last: int) -> None:
             below = here
 
 
-@pytest.mark.filterwarnings(NUMPY_SAYS)
 @pytest.mark.parametrize("first", range(0, SAMPLE, BLOCK))
 @pytest.mark.parametrize("op", WINDOWS)
 def test_sample(op: str, first: int) -> None:
@@ -33,7 +31,6 @@ def test_sample(op: str, first: int) -> None:
 
 
 @pytest.mark.conformance
-@pytest.mark.filterwarnings(NUMPY_SAYS)
 @pytest.mark.parametrize("first", range(SAMPLE, SWEEP, 20 * BLOCK))
 @pytest.mark.parametrize("op", WINDOWS)
 def test_sweep(op: str, first: int) -> None:

@@ -74,7 +74,7 @@ def plan_of(op: str, case: Case) -> Plan:
     weights = {} if case.w_shape is None else {"w_shape": case.w_shape}
     plan: Plan = astride.plan(op, case.shape, rules=case.rules, dtype=case.dtype, **weights, **case.arguments)
     if case.axes is not None:
-        plan = replace(plan, axes=case.axes)  # type: ignore[call-arg]
+        plan = replace(plan, axes=case.axes)
     return replace(plan, **case.changes)
 
 

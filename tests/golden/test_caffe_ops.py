@@ -43,7 +43,6 @@ def test_the_recorded_values_are_here() -> None:
 
 
 @pytest.mark.parametrize("path", OPS, ids=lambda path: path.stem)
-@pytest.mark.filterwarnings("ignore:(invalid value|divide by zero) encountered:RuntimeWarning")
 def test_ops(path: Path) -> None:
     file = recorded(path)
     kind, fields = layer_of(str(file["prototxt"]))

@@ -28,7 +28,6 @@ ADAPTERS = {
 RULED = [case for case in CASES if case["framework"] in ADAPTERS]
 DIFFERENT = {int(found) for found in re.findall(r"^\| (\d+) \|", (RULES / "known_peer_bugs.md").read_text("utf-8"), re.MULTILINE)}
 TOLERANCES = {"oneDNN": 1e-5, "PyTorch": 1e-6}
-NUMPY_SAYS = "ignore:(invalid value|overflow|divide by zero) encountered:RuntimeWarning"
 
 
 def name(case: dict[str, Any]) -> str:
@@ -71,13 +70,11 @@ def assert_ruled(case: dict[str, Any], call: Call | Planned) -> None:
 
 
 @pytest.mark.parametrize("case", OWN, ids=name)
-@pytest.mark.filterwarnings(NUMPY_SAYS)
 def test_by_its_own_signature(case: dict[str, Any]) -> None:
     assert_ruled(case, own.call_of(case))
 
 
 @pytest.mark.parametrize("case", RULED, ids=name)
-@pytest.mark.filterwarnings(NUMPY_SAYS)
 def test_by_its_rules(case: dict[str, Any]) -> None:
     assert_ruled(case, ADAPTERS[case["framework"]].call_of(case))
 
@@ -87,7 +84,6 @@ def test_every_listed_case_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=name)
-@pytest.mark.filterwarnings(NUMPY_SAYS)
 def test_by_explicit_choices(case: dict[str, Any]) -> None:
     case = dict(case)
     call = translate.call_of(case)

@@ -42,8 +42,8 @@ def test_gradients() -> None:
     y, pull = astride.vjp(astride.conv, ONE_TO_FOUR, row(1, 10), np.array([0.5]))
     assert y.tolist() == [[[21.5, 32.5, 43.5]]]
     dx, dw, db = pull(np.ones_like(y))
-    assert dx.tolist() == [[[1, 11, 11, 10]]]  # type: ignore[union-attr]
-    assert dw.tolist() == [[[6, 9]]] and db.tolist() == [3]  # type: ignore[union-attr]
+    assert dx.tolist() == [[[1, 11, 11, 10]]]
+    assert dw.tolist() == [[[6, 9]]] and db.tolist() == [3]
 
 
 def test_no_window_no_gradient() -> None:
@@ -51,9 +51,9 @@ def test_no_window_no_gradient() -> None:
     x = np.ones((1, 1, 6))
     y, pull = astride.vjp(astride.conv, x, row(1, 10), stride=4)
     assert y.shape == (1, 1, 2)
-    assert pull(np.ones_like(y))[0].tolist() == [[[1, 10, 0, 0, 1, 10]]]  # type: ignore[union-attr]
+    assert pull(np.ones_like(y))[0].tolist() == [[[1, 10, 0, 0, 1, 10]]]
     y, pull = astride.vjp(astride.conv, np.ones((1, 1, 4)), row(1, 10), stride=3)
-    assert pull(np.ones_like(y))[0].tolist() == [[[1, 10, 0, 0]]]  # type: ignore[union-attr]
+    assert pull(np.ones_like(y))[0].tolist() == [[[1, 10, 0, 0]]]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_repeated_pixels_gather_their_gradient() -> None:
     """Reflected about pixel 0, pixel 1 is read once more, by the first tap of the first window."""
     y, pull = astride.vjp(astride.conv, row(1, 2, 3), DIGITS, padding=1, padding_mode="reflect", rules="pytorch")
     #  windows: 2 1 2 | 1 2 3 | 2 3 2
-    assert pull(np.ones_like(y))[0][0, 0].tolist() == [10 + 1, 1 + 100 + 10 + 1 + 100, 100 + 10]  # type: ignore[index]
+    assert pull(np.ones_like(y))[0][0, 0].tolist() == [10 + 1, 1 + 100 + 10 + 1 + 100, 100 + 10]
 
 
 def test_dilation_and_stride() -> None:
@@ -125,7 +125,7 @@ def test_caffe_axes_before_the_channels_are_images() -> None:
     assert y.tolist() == [[[[21, 32, 43]], [[65, 76, 87]]]]
     _, pull = astride.vjp(caffe.convolution, x, row(1, 10), num_output=1, kernel_size=2, axis=2)
     dx, dw = pull(np.ones_like(y))
-    assert dx.shape == x.shape and dw.tolist() == [[[6 + 18, 9 + 21]]]  # type: ignore[union-attr]
+    assert dx.shape == x.shape and dw.tolist() == [[[6 + 18, 9 + 21]]]
 
 
 # Padding is skipped, not multiplied

@@ -56,7 +56,7 @@ def test_dilation() -> None:
 def test_gradients() -> None:
     y, pull = astride.vjp(astride.conv_transpose, TWO, DIGITS, np.array([0.0]), stride=2)
     dx, dw, db = pull(np.ones_like(y))
-    assert dx.tolist() == [[[111, 111]]] and dw.tolist() == [[[3, 3, 3]]] and db.tolist() == [5]  # type: ignore[union-attr]
+    assert dx.tolist() == [[[111, 111]]] and dw.tolist() == [[[3, 3, 3]]] and db.tolist() == [5]
 
 
 def test_mps_does_not_turn_the_kernel() -> None:

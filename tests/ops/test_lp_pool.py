@@ -42,21 +42,21 @@ def test_a_window_of_zeros(rules: str) -> None:
     arguments: dict[str, Any] = dict(kernel=2, rules=rules)
     y, pull = astride.vjp(astride.lp_pool, x, **arguments)
     assert not y.any()
-    assert pull(np.ones_like(y))[0].tolist() == x.tolist()  # type: ignore[union-attr]
+    assert pull(np.ones_like(y))[0].tolist() == x.tolist()
 
 
 def test_the_formula_is_an_option() -> None:
     assert np.isnan(gradient(row(0, 0, 3, 4), kernel=2, zero_window="formula")).tolist() == [True, True, False, False]
     x = np.zeros((1, 2, 2, 1), "float32")
     y, pull = astride.vjp(mps.pooling_l2_norm, x, 2, 2, 2, 2, zero_window="formula")
-    assert np.isnan(pull(np.ones_like(y))[0]).all()  # type: ignore[arg-type]
+    assert np.isnan(pull(np.ones_like(y))[0]).all()
 
 
 @pytest.mark.parametrize("p", [1.0, 3.0])
 def test_pytorch_gives_zero_windows_no_gradient(p: float) -> None:
     """Trap T15, where for p=1 the true derivative is 1."""
     y, pull = astride.vjp(F.lp_pool1d, row(0, 0, 1, 0), p, 2)
-    assert pull(np.ones_like(y))[0][0, 0].tolist() == [0, 0, 1, float(p == 1)]  # type: ignore[index]
+    assert pull(np.ones_like(y))[0][0, 0].tolist() == [0, 0, 1, float(p == 1)]
 
 
 @pytest.mark.parametrize(("dtype", "huge", "tiny"), [("float32", 1e30, 1e-30), ("float64", 1e300, 1e-300)])
@@ -70,7 +70,7 @@ def test_no_power_overflows_or_vanishes(dtype: str, huge: float, tiny: float, ru
         y, pull = astride.vjp(astride.lp_pool, x, **arguments)
         eps = float(np.finfo(dtype).eps)
         assert_near(y.reshape(-1) / x.dtype.type(unit), [5, 10], 4 * eps)
-        assert_near(pull(np.ones_like(y))[0].reshape(-1), [0.6, 0.8, -0.6, 0.8], 8 * eps)  # type: ignore[union-attr]
+        assert_near(pull(np.ones_like(y))[0].reshape(-1), [0.6, 0.8, -0.6, 0.8], 8 * eps)
 
 
 def test_subnormals_and_mixed_magnitudes() -> None:

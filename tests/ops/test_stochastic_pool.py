@@ -19,7 +19,7 @@ def test_the_weighted_mean() -> None:
     """(1 + 4 + 9 + 16) / 10, and its derivative (2x - y) / sum."""
     y, pull = astride.vjp(astride.stochastic_pool, SQUARE, kernel=2)
     assert y.item() == 3
-    assert_near(pull(np.ones_like(y))[0][0, 0], [[-0.1, 0.1], [0.3, 0.5]], 1e-6)  # type: ignore[index]
+    assert_near(pull(np.ones_like(y))[0][0, 0], [[-0.1, 0.1], [0.3, 0.5]], 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_draw_finds_its_tap(draw: float, value: float, place: int) -> None:
     assert y.item() == value
     expected = np.zeros(4)
     expected[place] = 1
-    assert_same(pull(np.ones_like(y))[0].reshape(-1), expected)  # type: ignore[union-attr]
+    assert_same(pull(np.ones_like(y))[0].reshape(-1), expected)
 
 
 @pytest.mark.parametrize("rules", ["explicit", "caffe"])
@@ -57,9 +57,9 @@ def test_frequencies_tell_another_rule() -> None:
 def test_a_window_of_zeros_draws_its_first_tap(rules: str) -> None:
     x = np.zeros((1, 1, 2, 2), "float32")
     y, pull = astride.vjp(astride.stochastic_pool, x, kernel=2, training=True, seed=0, rules=rules)
-    assert y.item() == 0 and pull(np.ones_like(y))[0][0, 0].tolist() == [[1, 0], [0, 0]]  # type: ignore[index]
+    assert y.item() == 0 and pull(np.ones_like(y))[0][0, 0].tolist() == [[1, 0], [0, 0]]
     y, pull = astride.vjp(astride.stochastic_pool, x, kernel=2, rules=rules)
-    assert y.item() == 0 and not pull(np.ones_like(y))[0].any()  # type: ignore[union-attr]
+    assert y.item() == 0 and not pull(np.ones_like(y))[0].any()
 
 
 def test_zeros_are_drawn_only_where_all_are_zero() -> None:
@@ -83,7 +83,7 @@ def test_no_crossing_gives_nothing() -> None:
     x = np.array([[[-4.0, 0.5]]])
     uniform = np.full((1, 1, 1), 0.1)
     y, pull = astride.vjp(astride.stochastic_pool, x, kernel=2, training=True, uniform=uniform)
-    assert y.item() == 0 and pull(np.ones_like(y))[0].tolist() == [[[0, 0]]]  # type: ignore[union-attr]
+    assert y.item() == 0 and pull(np.ones_like(y))[0].tolist() == [[[0, 0]]]
 
 
 def test_caffe_compares_in_float32() -> None:

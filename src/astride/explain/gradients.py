@@ -49,8 +49,8 @@ class Checked:
 
     @property
     def good(self) -> bool:
-        """Whether gradients agree; what cannot be asked for does not count as wrong."""
-        return self.report is None or bool(self.report)
+        """Whether gradients agree, at more than kinks; what cannot be asked for does not count as wrong."""
+        return self.report is None or (bool(self.report) and all(d.tried > d.kinks for d in self.report.differences))
 
 
 def check_operator(
@@ -75,7 +75,8 @@ def check_operator(
     asked: Sequence[str | None] = (rules or [name for name in RULES if has(name, _ruled(op))]) if with_rules else [None]
     found = []
     for name in asked:
-        for sample in SAMPLES[op](np.random.default_rng(seed), rank):
+        # Not the generator that check_gradient projects with: an input equal to its projection has no gradient to see.
+        for sample in SAMPLES[op](np.random.default_rng([seed, 1]), rank):
             found.append(_checked(op, function, name, sample, seed, tolerance))
     return found
 
@@ -92,7 +93,7 @@ def _checked(op: str, function: Callable[..., Any], rules: str | None, sample: S
     if positional[0].kind is inspect.Parameter.VAR_POSITIONAL:
         names = tuple(f"{names[0]}[{i}]" for i in range(len(sample.arrays)))
     try:
-        report = check_gradient(function, *sample.arrays, wrt=sample.wrt, seed=seed, tolerance=tolerance, **keywords)
+        report = check_gradient(function, *sample.arrays, wrt=sample.wrt, projection=seed, tolerance=tolerance, **keywords)
     except (ArgumentError, UnsupportedError) as error:
         return Checked(op, rules, sample.variant, names, None, error)
     return Checked(op, rules, sample.variant, names, report, None)
@@ -152,6 +153,28 @@ def _elementwise(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
         yield Sample((x, z) if function.binary else (x,), dict(function=str(function)), str(function))
 
 
+def _broadcast(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    x, z, b = spread(rng, 2, 3, 4), rng.normal(size=3), rng.normal(size=3)
+    yield Sample((x, z, b), dict(function="multiply"), "multiply")
+    yield Sample((x, z), dict(function="add"), "add")
+    yield Sample((x, z), dict(function="prelu"), "prelu")
+
+
+def _lrn(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(1, 6, 4, 4)),), dict(size=3, alpha=0.5), "across channels")
+    yield Sample((rng.normal(size=(1, 2, 5, 5)),), dict(size=3, alpha=0.5, axes=(2, 3)), "within a channel")
+
+
+def _batch_norm(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    x = rng.normal(size=(3, 4, 5))
+    yield Sample((x,), {}, "own statistics")
+    yield Sample((x, rng.normal(size=4), rng.uniform(0.5, 2, size=4)), {}, "given statistics")
+
+
+def _mvn(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    yield Sample((rng.normal(size=(2, 3, 4, 5)),), {})
+
+
 def _softmax(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     yield Sample((rng.normal(size=(2, 5, 3)),), {})
 
@@ -181,9 +204,13 @@ SAMPLES: dict[str, Callable[[np.random.Generator, int], Iterator[Sample]]] = {
     "unfold": _unfold,
     "matmul": _matmul,
     "elementwise": _elementwise,
+    "broadcast": _broadcast,
+    "lrn": _lrn,
+    "batch_norm": _batch_norm,
+    "mvn": _mvn,
     "softmax": _softmax,
     "softmax_loss": _softmax_loss,
     "layout": _layout,
     "reduce": _reduce,
 }
-"""operator -> its samples for a rank. An operator without a gradient (argmax) has none."""
+"""operator -> its samples for a rank. An operator without a gradient (argmax) has none; every other needs a line here."""
