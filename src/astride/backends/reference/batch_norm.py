@@ -40,16 +40,21 @@ def backward(plan: BatchNormPlan, dy: Array, saved: Saved, *, want: Sequence[boo
     with np.errstate(all="ignore"):
         scale = _scale(plan, variance)
         wide = _spread(plan, scale, x)
-        y = (x - _spread(plan, mean, x)) * wide if (want[0] and through) or want[2] else None
         if want[0]:
             dx = dy * wide
-            if through and y is not None:
-                dx -= _spread(plan, _mean(plan, dy), x) * wide
-                dx -= y * (_spread(plan, _mean(plan, dy * y), x) * wide)
+        if (want[0] and through) or want[2]:
+            y = x - _spread(plan, mean, x)
+            y *= wide
+            along = _sum(plan, dy * y)
+            if dx is not None and through:
+                count = dy.dtype.type(x.size / max(len(scale), 1))
+                y *= _spread(plan, along * scale / count, x)
+                dx -= y
+                dx -= _spread(plan, _sum(plan, dy) * scale / count, x)
+            if want[2]:
+                d_variance = dy.dtype.type(-0.5) * scale * scale * along
         if want[1]:
             d_mean = -scale * _sum(plan, dy)
-        if want[2] and y is not None:
-            d_variance = dy.dtype.type(-0.5) * scale * scale * _sum(plan, dy * y)
     return dx, d_mean, d_variance
 
 

@@ -60,7 +60,8 @@ def _relu(plan: ElementwisePlan, x: Array, out: Array) -> Kept:
 
 def _relu_slope(plan: ElementwisePlan, saved: Saved, real: Real) -> Slope:
     positive = saved.extra["positive"]
-    return np.where(positive, real(1), real(plan.slope)) if plan.slope else positive
+    # a sum of masked terms: choosing element by element costs several times as much where signs alternate
+    return real(plan.slope) * ~positive + positive if plan.slope else positive
 
 
 def _elu(plan: ElementwisePlan, x: Array, out: Array) -> Kept:
@@ -194,12 +195,11 @@ def _log_slope(plan: ElementwisePlan, saved: Saved, real: Real) -> Slope:
 
 def _clip(plan: ElementwisePlan, x: Array, out: Array) -> Kept:
     low, high = x.dtype.type(plan.low), x.dtype.type(plan.high)
-    if plan.nan is Nan.PROPAGATED:
-        np.maximum(np.minimum(x, high), low, out=out)
-    else:
-        # C's max(low, min(x, high)), each decided by one `<`, so that NaN becomes low
-        smaller = np.where(high < x, high, x)
-        out[...] = np.where(low < smaller, smaller, low)
+    np.minimum(x, high, out=out)
+    np.maximum(out, low, out=out)
+    if plan.nan is Nan.COMPARED:
+        # C's max(low, min(x, high)) compares low < NaN, which is false
+        np.copyto(out, low, where=np.isnan(x))
     return {"inside": (x >= low) & (x <= high)}
 
 
@@ -254,7 +254,10 @@ def _maximum(plan: ElementwisePlan, x: Array, z: Array, out: Array) -> Kept:
         first = (x >= z) | np.isnan(x) if plan.tie is Tie.FIRST else (x > z) | (np.isnan(x) & ~np.isnan(z))
     else:
         first = ~(z > x) if plan.tie is Tie.FIRST else x > z
-        out[...] = np.where(first, x, z)
+        np.maximum(x, z, out=out)
+        odd = np.isnan(out)
+        if odd.any():
+            np.copyto(out, np.where(first, x, z), where=odd)
     return {"first": first, "equal": x == z} if plan.tie is Tie.EQUAL_SHARE else {"first": first}
 
 
