@@ -28,10 +28,10 @@ def present(message: Message, *names: str) -> dict[str, Any]:
     return {name: getattr(message, name) for name in names if message.HasField(name)}
 
 
-__all__ = ["filler", "present"]
-
-
 def window_fields(p: Message) -> dict[str, Any]:
     """A ConvolutionParameter's fields that say where its windows are."""
     repeated = {name: tuple(getattr(p, name)) for name in ("kernel_size", "stride", "pad", "dilation")}
     return repeated | present(p, "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
+
+
+__all__ = ["filler", "present", "window_fields"]
