@@ -135,15 +135,18 @@ def check_gradient(
     for name, given in kwargs.items():
         if isinstance(given, np.ndarray) and given.dtype.kind not in "iub":
             kwargs[name] = given.astype(np.float64)
+    if not any(isinstance(a, np.ndarray) and a.dtype.kind not in "iub" for a in own):
+        raise ArgumentError(
+            "there is no floating array to differentiate by",
+            given={"arguments": len(own)},
+            operator=getattr(fn, "__name__", None),
+            hint="x.astype('float64')",
+        )
     result, pull = vjp(fn, *own, wrt=wrt, **kwargs)
     first = result[0] if isinstance(result, tuple) else result
     rng = np.random.default_rng(projection)
     weights = rng.normal(size=first.shape)
     gradients = pull(weights)
-    if all(g is None for g in gradients):
-        raise ArgumentError(
-            "there is no floating array to differentiate by", given={"wrt": wrt}, operator=getattr(fn, "__name__", None)
-        )
 
     def value() -> float:
         y = fn(*own, **kwargs)

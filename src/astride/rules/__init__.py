@@ -43,11 +43,16 @@ def rule(name: str, op: str) -> Callable[..., Any]:
     function = getattr(found, op, None)
     if op.startswith("_") or function is None or getattr(function, "__module__", "") != found.__name__:
         have = [known for known in RULES if has(known, op)]
+        if not have or op.startswith("_"):
+            operators = [known for known in vars(module("explicit")) if not known.startswith("_") and has("explicit", known)]
+            raise ArgumentError(
+                "no rules have an operator of that name", given={"operator": op}, required=f"one of {', '.join(operators)}"
+            )
         raise UnsupportedError(
             f"{name} has no {op}",
             operator=op,
             rules=name,
-            hint=f'rules="{have[0]}"' if have else None,
+            hint=f'rules="{have[0]}"',
             required=f"one of {', '.join(have)}",
         )
     return function  # type: ignore[no-any-return]
