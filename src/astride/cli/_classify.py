@@ -235,9 +235,15 @@ def _bars(sample: Array, names: list[str], top: int) -> Any:
     scores = sample.reshape(-1).astype(np.float64)
     likely = scores.min() >= 0 and abs(scores.sum() - 1) < 1e-3
     low, high = (0.0, 1.0) if likely else (min(float(scores.min()), 0.0), float(scores.max()))
-    made = table("", "probability" if likely else "score", "class", "", right=("probability", "score", "class"))
+    made = table("probability" if likely else "score", "", "class", "", right=("probability", "score", "class"))
     for place in best(sample, top):
         length = round(BAR * (scores[place] - low) / (high - low)) if high > low else 0
-        shown = f"{scores[place]:.2%}" if likely else f"{scores[place]:.5g}"
-        made.add_row(Text("█" * length or "▏", style="cyan"), shown, str(place), Text(names[place] if place < len(names) else ""))
+        bar = Text(("█" * length or "▏").ljust(BAR), style="cyan")
+        made.add_row(f"{scores[place]:.2%}" if likely else f"{scores[place]:.5g}", bar, str(place), _name(names, place))
     return made
+
+
+def _name(names: list[str], place: int) -> Any:
+    from rich.text import Text
+
+    return Text(names[place] if place < len(names) else "")

@@ -36,7 +36,7 @@ def report(error: BaseException) -> None:
 
     first, *rest = (str(error) or type(error).__name__).splitlines()
     console = to_stderr()
-    console.print("error", style="bold red", end=" ", highlight=False)
+    console.print("error:", style="bold red", end=" ", highlight=False)
     console.print(first, highlight=False, markup=False)
     for line in rest:
         console.print(line, highlight=False, markup=False)

@@ -46,7 +46,11 @@ def load_samples(data: Path, labels: Path | None, scale: float) -> tuple[Array, 
 
 def _open(path: Path) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        found = np.load(path, allow_pickle=False)
+        if not isinstance(found, np.lib.npyio.NpzFile):
+            return found
+        with found:
+            return dict(found)
     except FileNotFoundError:
         raise ModelFileError("there is no such array file", given={"path": str(path)}, hint="check the path") from None
     except (ValueError, EOFError, OSError) as error:

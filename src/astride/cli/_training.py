@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..errors import ArgumentError
 from ..layers import ArraySource, Source
 from ..train import Event, IterationDone, NetTested, SnapshotWritten, Solver
 from . import _feeding as feeding
-from ._output import note, to_stderr
+from ._output import to_stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def train(solver: Solver) -> History:
             history.snapshots.append(event)
 
     solver.add_listener(listen)
-    with _Bar(solver, history) as bar, _stops_on_interrupt(solver):
+    with _Bar(solver, history) as bar, _stops_on_interrupt(solver, bar.say):
         solver.add_listener(bar.listen)
         solver.solve()
         history.stopped = solver.stopping
@@ -123,13 +123,13 @@ def train(solver: Solver) -> History:
 
 
 @contextmanager
-def _stops_on_interrupt(solver: Solver) -> Iterator[None]:
+def _stops_on_interrupt(solver: Solver, say: Callable[[str], None]) -> Iterator[None]:
     """The first Ctrl-C lets the running iteration end, a second one ends at once."""
 
     def stop(number: int, frame: Any) -> None:
         if solver.stopping:
             raise KeyboardInterrupt
-        note("stopping after this iteration; Ctrl-C again to stop at once")
+        say("stopping after this iteration; Ctrl-C again to stop at once")
         solver.request_stop()
 
     before = signal.signal(signal.SIGINT, stop)
@@ -167,15 +167,21 @@ class _Bar:
             speed = f"{self.history.speed:.0f}"
             self.progress.update(self.task, completed=event.iteration + 1, loss=f"{event.smoothed_loss:.4g}", speed=speed)
             if self.lines and event.show:
-                note(f"iteration {event.iteration}, loss {event.smoothed_loss:.6g}, rate {event.rate:.6g}, {speed} samples/s")
+                self.say(f"iteration {event.iteration}, loss {event.smoothed_loss:.6g}, rate {event.rate:.6g}, {speed} samples/s")
         elif isinstance(event, NetTested):
             means = {name: float(value.mean()) for name, value in event.outputs.items() if value.size == 1}
             if "accuracy" in means:
                 self.progress.update(self.task, tested=f"  accuracy {means['accuracy']:.4f}")
             if self.lines:
-                note(f"iteration {event.iteration}, test: " + ", ".join(f"{name} {value:.6g}" for name, value in means.items()))
+                self.say(
+                    f"iteration {event.iteration}, test: " + ", ".join(f"{name} {value:.6g}" for name, value in means.items())
+                )
         else:
-            note(f"wrote {event.model}")
+            self.say(f"wrote {event.model}")
+
+    def say(self, text: str) -> None:
+        """A remark above the bar."""
+        self.progress.console.print(text, style="dim", markup=False)
 
     def __enter__(self) -> _Bar:
         self.progress.start()

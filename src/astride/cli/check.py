@@ -124,8 +124,9 @@ def _show_operators(found: list[Checked], tolerance: float) -> None:
             shown.add_row(*label, "-", "", "", "", Text(f"refused: {reason}", style="yellow"))
             continue
         for d in checked.report.differences:
-            good = d.error <= tolerance
-            verdict = Text("agrees", style="green") if good else Text("DIFFERS", style="bold red")
+            verdict = Text("agrees", style="green") if d.error <= tolerance else Text("DIFFERS", style="bold red")
+            if d.tried == d.kinks:
+                verdict = Text("NOT SEEN: kinks only", style="bold red")
             first = ("", "") if label == before else label
             shown.add_row(*first, _name(checked, d.argument), f"{d.error:.1e}", str(d.tried), str(d.kinks or ""), verdict)
             before = label

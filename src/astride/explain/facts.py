@@ -55,6 +55,8 @@ ZERO_WINDOWS = {ZeroWindow.ZERO: "0", ZeroWindow.FORMULA: "x / y = NaN"}
 BASES = {
     IndexBase.PLANE: "row-major in one channel's plane",
     IndexBase.TENSOR: "over the whole input",
+    IndexBase.TENSOR_COLUMN: "over the whole input, each plane column-major",
+    IndexBase.IMAGE: "over one image, as it lies",
     IndexBase.WINDOW: "inside the window",
 }
 
