@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import layer_pages
+
 from astride import backends, layers, ops, plan, rules
 from astride.errors import AstrideError
 
@@ -26,6 +28,7 @@ def write(folder: Path) -> None:
     (folder / "rules").mkdir(exist_ok=True)
     (folder / "support.md").write_text(support_table(list(ops.OPERATORS)), encoding="utf-8")
     (folder / "layers.md").write_text(layer_table(), encoding="utf-8")
+    layer_pages.write(folder / "layers", table)
     (folder / "cli.md").write_text(command_line(), encoding="utf-8")
     (folder / "ops" / "toctree.md").write_text(contents(), encoding="utf-8")
     for op in ops.OPERATORS:
@@ -185,7 +188,7 @@ def layer_table() -> str:
     rows = []
     for kind, module in layers.LAYERS.items():
         said = (importlib.import_module(f"astride.layers.{module}").__doc__ or "").splitlines()[0]
-        rows.append([f"`{kind}`", said.partition(": ")[2] or said])
+        rows.append([f"[`{kind}`](/layers/{module}.md)", said.partition(": ")[2] or said])
     return table(["type", "what it does"], rows)
 
 

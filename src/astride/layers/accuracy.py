@@ -12,10 +12,18 @@ from .layer import Blobs, Layer, canonical_axis, check_classes, integers
 
 
 class Accuracy(Layer):
-    """bottoms: scores and labels; tops: the accuracy and, if asked for, that of each class.
+    """The share of places whose right class is among the `top_k` best.
 
     A place is right where fewer than `top_k` other classes score as high as the right one or higher: a tie counts
     against it, and so does a NaN. Nothing counted gives 0. It counts rather than computes, so it asks no backend.
+
+    Bottoms     scores (*outer, classes, *inner), and a label for each place, of as many elements in any shape
+    Tops        the accuracy, one number; if asked for, that of each class (classes,), 0 for one that no label names
+    Options     top_k: how many guesses count
+                axis: of the classes
+                ignore_label: places with this label count nothing
+    Quirks      a class that ties with the right one counts as better, whichever comes first
+    Source      Caffe, src/caffe/layers/accuracy_layer.cpp; golden layers/accuracy, accuracy_ties, accuracy_top2
     """
 
     type = "Accuracy"

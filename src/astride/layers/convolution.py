@@ -17,8 +17,13 @@ from .layer import Blobs, Layer, Plans, canonical_axis
 class Convolution(Layer):
     """y = x * w + b for each of any number of bottoms, with the same weights.
 
-    rule    (shape, dtype) -> ConvPlan, for shapes (N, C, *size)
-    axis    the channels' axis: those before it are one batch, those behind it are spatial
+    rule        (shape, dtype) -> ConvPlan, for shapes (N, C, *size)
+    axis        the channels' axis: those before it are one batch, those behind it are spatial
+
+    Parameters  weights (outputs, inputs / group, *kernel), and a bias (outputs,) unless there is none
+    Quirks      Caffe's size is C's integer division, which truncates toward zero, so a kernel may be larger than the
+                padded image by less than the stride; `kernel_h` without `kernel_w` is refused
+    Source      Caffe, src/caffe/layers/base_conv_layer.cpp, conv_layer.cpp; golden ops/conv_*
     """
 
     type = "Convolution"

@@ -20,6 +20,8 @@ class Dropout(Layer):
 
     The mask of a pass follows from the layer's key and the number of the pass alone, so that a restored run can go on
     as the unbroken one would have: set `draws` to the passes made.
+
+    Source      Caffe, src/caffe/layers/dropout_layer.cpp, which scales in training, too; golden layers/dropout_test
     """
 
     type = "Dropout"

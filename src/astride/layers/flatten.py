@@ -11,7 +11,10 @@ from .layer import canonical_axis
 
 
 class Flatten(View):
-    """Axes `axis` to `end_axis` (inclusive) as one, in the bottom's own memory."""
+    """Axes `axis` to `end_axis` (inclusive) as one, in the bottom's own memory.
+
+    Source      Caffe, src/caffe/layers/flatten_layer.cpp; golden layers/flatten, flatten_axis
+    """
 
     type = "Flatten"
 

@@ -16,7 +16,8 @@ from .layer import Blobs, Layer, canonical_axis
 class InnerProduct(Layer):
     """y = x w^T + b, where x is everything from `axis` on as one row; the axes before it stay.
 
-    Weights are (outputs, inputs), or (inputs, outputs) where `transpose`.
+    Parameters  weights (outputs, inputs), or (inputs, outputs) where `transpose`; a bias (outputs,) unless there is none
+    Source      Caffe, src/caffe/layers/inner_product_layer.cpp; golden layers/ip_transpose, ip_axis2_nobias
     """
 
     type = "InnerProduct"

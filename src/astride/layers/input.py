@@ -11,7 +11,10 @@ from .layer import Blobs, Layer
 
 
 class Input(Layer):
-    """Tops of given shapes: one shape for all, one each, or none where the caller reshapes them. It computes nothing."""
+    """Tops of given shapes: one shape for all, one each, or none where the caller reshapes them. It computes nothing.
+
+    Source      Caffe, src/caffe/layers/input_layer.cpp
+    """
 
     type = "Input"
     bottoms: ClassVar[tuple[int, int | None]] = (0, 0)

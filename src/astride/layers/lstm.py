@@ -21,20 +21,20 @@ class LSTM(Recurrent):
 
     where h is the output. All time steps are in one blob.
 
-    Bottoms    x (time, streams, ...), everything behind the second axis an input; cont (time, streams), 1 where a stream
-               goes on and 0 where it begins anew; if given, a static input (streams, ...), the same at every step; with
-               expose_hidden h and c of the step before the first, (1, streams, outputs) each
-    Tops       h of every step (time, streams, outputs); with expose_hidden h and c of the last, (1, streams, outputs)
-    Parameters W_x (4 outputs, inputs), b (4 outputs), W_static (4 outputs, static inputs) if there is one,
-               W_h (4 outputs, outputs); rows in the order i, f, o, g. Fillers: one for all the weights, one for b
-    State      without expose_hidden h and c of the last step begin the next pass, at first they are 0: `forget()` makes
-               them 0 again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every
-               call at 0
-    Gradient   through time within a pass, to x, the static input and the parameters. None to cont, to h and c from
-               outside, or from the tops that show them
-    Quirks     a cont other than 0 and 1 scales; the gradient of g_f is then that of a sigmoid whose value is cont f, as
-               in Caffe. The number of time steps may change from pass to pass, which Caffe refuses
-    Source     Caffe, src/caffe/layers/lstm_layer.cpp, lstm_unit_layer.cpp, recurrent_layer.cpp; golden layers/lstm
+    Bottoms     x (time, streams, ...), everything behind the second axis an input; cont (time, streams), 1 where a stream
+                goes on and 0 where it begins anew; if given, a static input (streams, ...), the same at every step; with
+                expose_hidden h and c of the step before the first, (1, streams, outputs) each
+    Tops        h of every step (time, streams, outputs); with expose_hidden h and c of the last, (1, streams, outputs)
+    Parameters  W_x (4 outputs, inputs), b (4 outputs), W_static (4 outputs, static inputs) if there is one,
+                W_h (4 outputs, outputs); rows in the order i, f, o, g. Fillers: one for all the weights, one for b
+    State       without expose_hidden h and c of the last step begin the next pass, at first they are 0: `forget()` makes
+                them 0 again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every
+                call at 0
+    Gradient    through time within a pass, to x, the static input and the parameters. None to cont, to h and c from
+                outside, or from the tops that show them
+    Quirks      a cont other than 0 and 1 scales; the gradient of g_f is then that of a sigmoid whose value is cont f, as
+                in Caffe. The number of time steps may change from pass to pass, which Caffe refuses
+    Source      Caffe, src/caffe/layers/lstm_layer.cpp, lstm_unit_layer.cpp, recurrent_layer.cpp; golden layers/lstm
     """
 
     type = "LSTM"

@@ -15,6 +15,9 @@ class MemoryData(Layer):
     """Each forward pass draws the next `batch_size` samples of `source`, one array for each top.
 
     `shapes` are the shapes of one sample, known before there is a source: images (C, H, W) and labels ().
+
+    Quirks      there is no transformation here: what the source gives is what the tops hold
+    Source      Caffe, src/caffe/layers/memory_data_layer.cpp
     """
 
     type = "MemoryData"

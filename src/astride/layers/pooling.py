@@ -17,10 +17,15 @@ from .layer import Blobs, Layer, Plans
 class Pooling(Layer):
     """y = the rule's reduction of each window; a second top of a maximum holds the winners' places.
 
-    rule    (shape, dtype) -> PoolPlan, for shapes (N, C, *size)
+    rule        (shape, dtype) -> PoolPlan, for shapes (N, C, *size)
 
     The places are row-major in the unpadded plane, in the blob's dtype, -1 where nothing won. No gradient comes from them.
     A stochastic plan in training draws by the layer's key and the number of the pass, so that a pass can be repeated.
+
+    Quirks      Caffe's sizes round up, ceil((n + 2 pad - kernel) / stride) + 1; where there is a pad, a last window that
+                would begin behind the image and its pad is dropped. An average divides by the window clipped to the
+                image and its pad, so padding zeros count. Of equal values the first wins; NaN never does
+    Source      Caffe, src/caffe/layers/pooling_layer.cpp; golden ops/pool_*, and stochastic
     """
 
     type = "Pooling"

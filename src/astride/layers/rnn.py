@@ -18,18 +18,18 @@ class RNN(Recurrent):
 
     where y is the output. All time steps are in one blob.
 
-    Bottoms    x (time, streams, ...), everything behind the second axis an input; cont (time, streams), 1 where a stream
-               goes on and 0 where it begins anew; if given, a static input (streams, ...), the same at every step; with
-               expose_hidden h of the step before the first, (1, streams, outputs)
-    Tops       y of every step (time, streams, outputs); with expose_hidden h of the last, (1, streams, outputs)
-    Parameters W_x (outputs, inputs), b (outputs), W_static (outputs, static inputs) if there is one, W_h and W_o
-               (outputs, outputs), b_o (outputs). Fillers: one for all the weights, one for both biases
-    State      without expose_hidden h of the last step begins the next pass, at first it is 0: `forget()` makes it 0
-               again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every call at 0
-    Gradient   through time within a pass, to x, the static input and the parameters. None to cont, to h from outside,
-               or from the top that shows it
-    Quirks     the number of time steps may change from pass to pass, which Caffe refuses
-    Source     Caffe, src/caffe/layers/rnn_layer.cpp, recurrent_layer.cpp; golden layers/rnn
+    Bottoms     x (time, streams, ...), everything behind the second axis an input; cont (time, streams), 1 where a stream
+                goes on and 0 where it begins anew; if given, a static input (streams, ...), the same at every step; with
+                expose_hidden h of the step before the first, (1, streams, outputs)
+    Tops        y of every step (time, streams, outputs); with expose_hidden h of the last, (1, streams, outputs)
+    Parameters  W_x (outputs, inputs), b (outputs), W_static (outputs, static inputs) if there is one, W_h and W_o
+                (outputs, outputs), b_o (outputs). Fillers: one for all the weights, one for both biases
+    State       without expose_hidden h of the last step begins the next pass, at first it is 0: `forget()` makes it 0
+                again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every call at 0
+    Gradient    through time within a pass, to x, the static input and the parameters. None to cont, to h from outside,
+                or from the top that shows it
+    Quirks      the number of time steps may change from pass to pass, which Caffe refuses
+    Source      Caffe, src/caffe/layers/rnn_layer.cpp, recurrent_layer.cpp; golden layers/rnn
     """
 
     type = "RNN"

@@ -11,7 +11,10 @@ from .layer import Blobs, Layer, canonical_axis
 
 
 class Softmax(Layer):
-    """y = exp(x) / sum of exp(x) along `axis`."""
+    """y = exp(x) / sum of exp(x) along `axis`, computed from x less its maximum, so that nothing overflows.
+
+    Source      Caffe, src/caffe/layers/softmax_layer.cpp; golden layers/softmax, softmax_axis2
+    """
 
     type = "Softmax"
     in_place = True

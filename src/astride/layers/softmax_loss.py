@@ -14,7 +14,19 @@ from .layer import Blobs, Layer, canonical_axis, integers
 
 
 class SoftmaxWithLoss(Layer):
-    """bottoms: scores and labels; tops: the loss and, if asked for, the probabilities (which pass no gradient)."""
+    """-log softmax(x)[label], summed over the places that count, over the normalization.
+
+    Bottoms     scores x (*outer, classes, *inner), and a label for each place, of as many elements in any shape
+    Tops        the loss, one number; if asked for, the probabilities, of x's shape
+    Options     axis: of the classes
+                ignore_label: places with this label count nothing
+                normalization: what the sum is divided by, at least by 1: full (every place), valid (those that count),
+                batch_size (everything before `axis`), none
+    Edges       a probability below the smallest normal float32 counts as that; a label that names no class is an error
+    Gradient    (p - [class = label]) / normalization, 0 at ignored places; labels have none
+    Quirks      Caffe's older field `normalize` means valid or batch_size; `normalization`, where it is set, goes before it
+    Source      Caffe, src/caffe/layers/softmax_loss_layer.cpp; golden layers/softmaxloss_*
+    """
 
     type = "SoftmaxWithLoss"
     bottoms: ClassVar[tuple[int, int | None]] = (2, 2)

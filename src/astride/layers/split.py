@@ -14,7 +14,10 @@ from .layer import Blobs, Layer
 class Split(Layer):
     """Every top is the bottom, in its memory; the bottom's gradient is the sum of the tops'.
 
+    A network puts one behind every blob that is read more than once, so a text needs none.
     `sums` says which tops have a gradient: those whose reader passes none (as labels, say) stay out. Empty means all.
+
+    Source      Caffe, src/caffe/layers/split_layer.cpp, src/caffe/util/insert_splits.cpp
     """
 
     type = "Split"
