@@ -102,7 +102,9 @@ def indices_of(plan: PoolPlan, saved: Saved) -> Array:
         offsets = saved.offsets.astype(np.int64)
         return _in_layout(plan, np.where(saved.offsets == no_offset(saved.offsets.dtype), -1, offsets))
     indices = plane_indices(plan, saved)
-    if plan.index_base is IndexBase.TENSOR:
+    if plan.index_base is IndexBase.TENSOR_COLUMN:
+        indices = _column_major(plan, indices)
+    if plan.index_base is not IndexBase.PLANE:
         indices = _tensor_indices(plan, saved, indices)
     return indices
 
@@ -129,16 +131,24 @@ def plane_indices(plan: PoolPlan, saved: Saved) -> Array:
     return _in_layout(plan, np.where(missing, -1, flat))
 
 
+def _column_major(plan: PoolPlan, plane: Array) -> Array:
+    """Plane indices with the first spatial axis fastest, -1 where there is none."""
+    sizes = tuple(axis.size for axis in plan.axes)
+    position = np.unravel_index(np.maximum(plane, 0), sizes)
+    return np.where(plane < 0, -1, np.ravel_multi_index(position[::-1], sizes[::-1]))
+
+
 def _tensor_indices(plan: PoolPlan, saved: Saved, plane: Array) -> Array:
-    """Row-major over the whole input as it lies: (n, c, *place) or (n, *place, c)."""
+    """Row-major over the whole input as it lies, (n, c, *place) or (n, *place, c), or over each image of it."""
     shape = saved.shapes[0]
     assert shape is not None
+    images = np.arange(shape[0], dtype=np.int64) * (plan.index_base is not IndexBase.IMAGE)
     if plan.layout is Layout.CHANNELS_FIRST:
         size = int(np.prod(shape[2:]))
-        planes = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(*shape[:2], *[1] * len(plan.axes))
-        return np.where(plane < 0, -1, planes * size + plane)
+        planes = images[:, None] * shape[1] + np.arange(shape[1], dtype=np.int64)
+        return np.where(plane < 0, -1, planes.reshape(*shape[:2], *[1] * len(plan.axes)) * size + plane)
     size, channels = int(np.prod(shape[1:-1])), shape[-1]
-    image = np.arange(shape[0], dtype=np.int64).reshape(-1, *[1] * (len(plan.axes) + 1))
+    image = images.reshape(-1, *[1] * (len(plan.axes) + 1))
     return np.where(plane < 0, -1, (image * size + plane) * channels + np.arange(channels))
 
 

@@ -77,6 +77,13 @@ class Divisor(StrEnum):
     OVERRIDE = "override"  # a constant
 
 
+class Rounding(StrEnum):
+    """What an average of integers becomes where the division leaves a rest."""
+
+    TRUNCATE = "truncate"  # toward zero (PyTorch)
+    HALF_AWAY = "half_away"  # the nearest, halves away from zero (TFLite)
+
+
 class Empty(StrEnum):
     """What a window gives that has no tap inside the input."""
 
@@ -132,4 +139,6 @@ class IndexBase(StrEnum):
 
     PLANE = "plane"  # row-major in the unpadded plane of one channel
     TENSOR = "tensor"  # row-major over the whole input
+    TENSOR_COLUMN = "tensor_column"  # planes in order, each column-major: the first spatial axis fastest (ONNX's storage_order)
+    IMAGE = "image"  # row-major in one image, its channels included, as the input lies (TensorFlow's argmax)
     WINDOW = "window"  # row-major inside the window, padding counted

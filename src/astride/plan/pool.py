@@ -9,7 +9,22 @@ from typing import ClassVar
 from ..errors import ArgumentError
 from .axis import Axis, StridedAxis
 from .base import Plan, Shape, expect, sizes_match
-from .kinds import Divisor, Edge, Empty, IndexBase, Layout, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked, ZeroWindow
+from .kinds import (
+    Divisor,
+    Edge,
+    Empty,
+    IndexBase,
+    Layout,
+    LpForm,
+    LpScale,
+    Nan,
+    Reduce,
+    Rounding,
+    Start,
+    Tie,
+    Unpicked,
+    ZeroWindow,
+)
 
 OPERATORS = {
     Reduce.MAX: "max_pool",
@@ -26,7 +41,8 @@ class PoolPlan(Plan):
     """Windows over (N, C, *size) or (N, *size, C), each reduced to one value per image and channel.
 
     Extremes      start, nan, tie, unpicked decide value and gradient (max and min).
-    Averages      divisor (with divisor_override, divisor_pad) decides what the sum is divided by.
+    Averages      divisor (with divisor_override, divisor_pad) decides what the sum is divided by, rounding what
+                  becomes of an integer's rest; integers are summed in `accumulate`, which wraps around.
     Lp            p, lp_form, lp_scale, zero_window; p = infinity is the greatest absolute value. lp_scaled keeps
                   the powers of huge and tiny values from overflowing; without it they do, as in PyTorch.
     Stochastic    threshold is the dtype in which draw * sum is formed (Caffe: float32 always).
@@ -49,6 +65,7 @@ class PoolPlan(Plan):
     divisor: Divisor = Divisor.VALID
     divisor_override: int = 0
     divisor_pad: tuple[tuple[int, int], ...] | None = None
+    rounding: Rounding = Rounding.TRUNCATE
     p: float = 2.0
     lp_form: LpForm = LpForm.ABSOLUTE
     lp_scale: LpScale = LpScale.SUM

@@ -39,7 +39,7 @@ def layout_of(layout: str, rank: int) -> Layout:
     return ALIASES[layout]
 
 
-def spatial(shape: Sequence[int], layout: str, *, ranks: Iterable[int] = (1, 2, 3)) -> tuple[Layout, Shape]:
+def spatial(shape: Sequence[int], layout: str, *, ranks: Iterable[int] = (1, 2, 3), smallest: int = 1) -> tuple[Layout, Shape]:
     """(layout, spatial sizes) of an input of this shape. Raises ArgumentError: a rank the operator lacks, an empty axis."""
     rank = len(shape) - 2
     if rank not in ranks:
@@ -51,7 +51,7 @@ def spatial(shape: Sequence[int], layout: str, *, ranks: Iterable[int] = (1, 2, 
         )
     place = layout_of(layout, rank)
     sizes = tuple(int(s) for s in (shape[2:] if place is Layout.CHANNELS_FIRST else shape[1:-1]))
-    if min(sizes) < 1:
+    if min(sizes) < smallest:
         raise ArgumentError("x has an empty spatial axis", required=f"every size >= 1: {sizes}")
     return place, sizes
 

@@ -1,4 +1,7 @@
-"""Average pooling: the sum of each window over the plan's divisor; the gradient in equal shares to the real taps."""
+"""Average pooling: the sum of each window over the plan's divisor; the gradient in equal shares to the real taps.
+
+Integers are summed and divided as integers, the rest rounded as the plan says.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...plan import PoolPlan
-from ...plan.kinds import Empty
+from ...plan.kinds import Empty, Rounding
 from ..protocol import Array, Arrays, Saved
 from ._divisors import divisor_of, divisors, inside
 from ._pool_ladder import OneWindow, kernels, saved_record
@@ -21,21 +24,23 @@ def keeps(plan: PoolPlan) -> frozenset[str]:
 
 
 def numbers(plan: PoolPlan, values: list[Any], place: Place, uniform: Any, dtype: np.dtype[Any]) -> tuple[float, int]:
+    if dtype.kind in "iu":
+        return _whole(plan, sum(values), divisor_of(plan, place.window)), -1
     return _divide(math.fsum(values) if all(map(math.isfinite, values)) else sum(values), divisor_of(plan, place.window)), -1
 
 
 def numbers_gradient(plan: PoolPlan, values: Any, place: Place, y: Any, position: int, dy: float) -> list[float]:
+    if np.dtype(plan.accumulate).kind in "iu":
+        return [_whole(plan, int(dy), divisor_of(plan, place.window))] * len(place.offsets)
     return [_divide(dy, divisor_of(plan, place.window))] * len(place.offsets)
 
 
 def rows(plan: PoolPlan, window: Array, place: Place, uniform: Array | None) -> tuple[Array, None]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(window.sum(-1, dtype=plan.accumulate) / _typed(plan, divisor_of(plan, place.window))), None
+    return _quotients(plan, window.sum(-1, dtype=plan.accumulate), divisor_of(plan, place.window)), None
 
 
 def rows_gradient(plan: PoolPlan, window: Any, place: Place, y: Any, position: Any, dy: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = dy.astype(plan.accumulate, copy=False) / _typed(plan, divisor_of(plan, place.window))
+    share = _quotients(plan, dy.astype(plan.accumulate, copy=False), divisor_of(plan, place.window))
     return np.repeat(share[..., None], len(place.offsets), axis=-1)
 
 
@@ -55,8 +60,7 @@ def forward_im2col(
     total = np.zeros(yv.shape, plan.accumulate)
     for tap in taps(grown.axes):
         tap.put(total, tap.of(total) + tap.read(xv))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        yv[...] = total / divisors(plan).astype(plan.accumulate)
+    yv[...] = _quotients(plan, total, divisors(plan))
     unpopulated = inside(plan) == 0
     if plan.empty is not Empty.QUOTIENT and grown.sources is None and unpopulated.any():
         yv[..., unpopulated] = np.nan if plan.empty is Empty.NAN else 0
@@ -70,15 +74,33 @@ def backward_im2col(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[b
     assert saved.shapes[0] is not None
     grown = extension(plan.axes, plan.edge)
     gradient = PixelGradient(saved.shapes[0], dy.dtype, plan.layout, grown, plan.accumulate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = as_channels_first(dy, plan.layout).astype(plan.accumulate, copy=False) / divisors(plan).astype(plan.accumulate)
+    share = _quotients(plan, as_channels_first(dy, plan.layout).astype(plan.accumulate, copy=False), divisors(plan))
     for tap in taps(grown.axes):
         tap.add(gradient.total, tap.of(share))
     return (gradient.finish(), None)
 
 
-def _typed(plan: PoolPlan, divisor: int) -> Any:
-    return np.dtype(plan.accumulate).type(divisor)
+def _quotients(plan: PoolPlan, total: Array, divisor: Any) -> Array:
+    """Sums over divisors, in the dtype sums are formed in; integers as `_whole` divides them, 0 over 0 being 0."""
+    wide = np.dtype(plan.accumulate)
+    if wide.kind not in "iu":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total / np.asarray(divisor, wide))
+    count = np.abs(np.asarray(divisor, np.int64))
+    half = count // 2 if plan.rounding is Rounding.HALF_AWAY else np.zeros_like(count)
+    whole = total.astype(np.uint64 if wide.kind == "u" else np.int64)
+    magnitude = np.abs(whole) + half.astype(whole.dtype)
+    quotient = np.floor_divide(magnitude, np.maximum(count, 1).astype(whole.dtype))
+    return np.asarray(np.where((whole < 0) != (np.asarray(divisor) < 0), np.negative(quotient), quotient).astype(wide))
+
+
+def _whole(plan: PoolPlan, total: int, divisor: int) -> int:
+    """The rounded quotient of a sum that has wrapped around in the dtype sums are formed in."""
+    limits = np.iinfo(plan.accumulate)
+    total = (total - int(limits.min)) % 2**limits.bits + int(limits.min)
+    half = abs(divisor) // 2 if plan.rounding is Rounding.HALF_AWAY else 0
+    quotient = (abs(total) + half) // max(abs(divisor), 1)
+    return -quotient if (total < 0) != (divisor < 0) else quotient
 
 
 def _divide(total: float, divisor: int) -> float:
