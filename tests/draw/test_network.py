@@ -34,7 +34,8 @@ BRANCHES = "\n".join(
         conv("b1", "x", "b1"),
         conv("b2", "b1", "b2"),
         conv("b3", "b2", "b3"),
-        'layer { name: "up" type: "Deconvolution" bottom: "x" top: "up" convolution_param { num_output: 2 kernel_size: 2 stride: 2 } }',
+        'layer { name: "up" type: "Deconvolution" bottom: "x" top: "up"',
+        "        convolution_param { num_output: 2 kernel_size: 2 stride: 2 } }",
         'layer { name: "flat" type: "Flatten" bottom: "b3" top: "flat" }',
     ]
 )
@@ -100,7 +101,8 @@ def test_boxes_do_not_overlap_and_edges_go_down(graph: tuple[list[tuple[float, f
     layout = arrange(boxes, edges)
     assert overlaps(layout, boxes) == []
     for (x, y), (w, h) in zip(layout.centers, boxes):
-        assert -1e-6 <= x - w / 2 and x + w / 2 <= layout.width + 1e-6 and -1e-6 <= y - h / 2 and y + h / 2 <= layout.height
+        assert x - w / 2 >= -1e-6 and x + w / 2 <= layout.width + 1e-6
+        assert y - h / 2 >= -1e-6 and y + h / 2 <= layout.height
     for a, b in edges:
         ys = [layout.centers[a][1], *[y for _, y in layout.bends[a, b]], layout.centers[b][1]]
         assert ys == sorted(ys)

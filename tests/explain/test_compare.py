@@ -47,7 +47,9 @@ def test_equal_rules_do_not_differ() -> None:
 
 
 def test_divisors_differ_where_windows_do_not() -> None:
-    found = compare("avg_pool", 7, ("caffe", "mps"), kernel=3, stride=2, padding=1, rank=1, own={"mps": {"padding": "same", "edge": "clamp"}})
+    found = compare(
+        "avg_pool", 7, ("caffe", "mps"), kernel=3, stride=2, padding=1, rank=1, own={"mps": {"padding": "same", "edge": "clamp"}}
+    )
     caffe, mps = found.sides
     assert [window.divisor for window in caffe.axes[0].windows] == [3, 3, 3, 3]
     assert [window.divisor for window in mps.axes[0].windows] == [2, 3, 3, 2]
@@ -102,7 +104,10 @@ def test_a_named_rung_that_declines_leaves_nobody() -> None:
         (dict(op="matmul", sizes=8, kernel=3), "frameworks do not differ in matmul"),
         (dict(op="max_pool", sizes=8, rules=["caffee"], kernel=3), "caffe, pytorch, mps"),
         (dict(op="max_pool", sizes=8, rules=[], kernel=3), "nobody to compare"),
-        (dict(op="max_pool", sizes=8, rules=["caffe"], kernel=3, ceil_mode=True), "none of these rules has an argument 'ceil_mode'"),
+        (
+            dict(op="max_pool", sizes=8, rules=["caffe"], kernel=3, ceil_mode=True),
+            "none of these rules has an argument 'ceil_mode'",
+        ),
         (dict(op="max_pool", sizes=(8, 8), rank=3, rules=["caffe"], kernel=3), "one size per axis"),
         (dict(op="conv", sizes=8, rules=["caffe"]), "the kernel is not given"),
     ],

@@ -16,7 +16,13 @@ OWN: dict[str, list[dict[str, object]]] = {
     "caffe": [{}, {"round_mode": "FLOOR"}],
     "pytorch": [{}, {"ceil_mode": True}],
     "mps": [{"padding": word} for word in ("same", "valid", "full")] + [{"size": 2, "offset": 0}],
-    "explicit": [{}, {"padding": "same"}, {"rounding": "ceil"}, {"rounding": "ceil", "clip": "never"}, {"rounding": "ceil", "clip": "padded"}],
+    "explicit": [
+        {},
+        {"padding": "same"},
+        {"rounding": "ceil"},
+        {"rounding": "ceil", "clip": "never"},
+        {"rounding": "ceil", "clip": "padded"},
+    ],
 }
 
 
@@ -58,7 +64,11 @@ def test_formulas_come_to_the_planned_size(op: str, rules: str) -> None:
     [
         ("caffe", dict(kernel=3, stride=2), "ceil((8 - 3) / 2) + 1 = 4"),
         ("caffe", dict(kernel=2, stride=2, padding=1), "ceil((8 + 2 - 2) / 2) + 1 = 5"),
-        ("caffe", dict(kernel=2, stride=3, padding=1), "ceil((8 + 2 - 2) / 3) + 1 = 4, less 1 (it would start behind the input) = 3"),
+        (
+            "caffe",
+            dict(kernel=2, stride=3, padding=1),
+            "ceil((8 + 2 - 2) / 3) + 1 = 4, less 1 (it would start behind the input) = 3",
+        ),
         ("pytorch", dict(kernel=3, stride=2, dilation=2), "floor((8 - 5) / 2) + 1 = 2"),
         ("mps", dict(kernel=3, stride=2), "ceil(8 / 2) = 4"),
         ("numpy_loops", dict(kernel=2, stride=2), "(8 - 2) / 2 + 1 = 4, without a remainder"),

@@ -17,8 +17,10 @@ layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim:
 layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
         convolution_param { num_output: 6 kernel_h: 3 kernel_w: 2 stride: 2 pad: 1 group: 2 dilation: 1 } }
 layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" relu_param { negative_slope: 0.1 } }
-layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool" pooling_param { pool: AVE kernel_size: 2 stride: 2 round_mode: FLOOR } }
-layer { name: "up" type: "Deconvolution" bottom: "pool" top: "up" convolution_param { num_output: 3 kernel_size: 3 bias_term: false } }
+layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool"
+        pooling_param { pool: AVE kernel_size: 2 stride: 2 round_mode: FLOOR } }
+layer { name: "up" type: "Deconvolution" bottom: "pool" top: "up"
+        convolution_param { num_output: 3 kernel_size: 3 bias_term: false } }
 layer { name: "fc" type: "InnerProduct" bottom: "up" top: "fc" inner_product_param { num_output: 5 } }
 layer { name: "prob" type: "Softmax" bottom: "fc" top: "prob" }
 """
@@ -40,9 +42,13 @@ def test_views_say_what_layers_are(net: Net) -> None:
 
 
 def test_multiplications_by_hand(net: Net) -> None:
-    """conv: 2 images, 5x4 places, 6 outputs, each of 2 channels x 3x2 taps; up: 2 images, 2x2 places, 6 x 3 x 3x3; fc: 2 x 48 x 5."""
+    """conv: 2 images, 5x4 places, 6 outputs of 2 channels x 3x2 taps; up: 2 images, 2x2 places, 6 x 3 x 3x3; fc: 2 x 48 x 5."""
     products = {view.name: view.products for view in layer_views(net)}
-    assert net.blobs["conv"].shape == (2, 6, 5, 4) and net.blobs["pool"].shape == (2, 6, 2, 2) and net.blobs["up"].shape == (2, 3, 4, 4)
+    assert (
+        net.blobs["conv"].shape == (2, 6, 5, 4)
+        and net.blobs["pool"].shape == (2, 6, 2, 2)
+        and net.blobs["up"].shape == (2, 3, 4, 4)
+    )
     assert products["conv"] == 2 * 5 * 4 * 6 * (2 * 3 * 2)
     assert products["up"] == 2 * 2 * 2 * 6 * 3 * 3 * 3
     assert products["fc"] == 2 * 48 * 5

@@ -11,11 +11,7 @@ from astride.explain import Place, compare
 from astride.rules import RULES, has
 
 GEOMETRIES = [
-    (size, kernel, stride, padding)
-    for size in (3, 5, 8)
-    for kernel in (1, 2, 3)
-    for stride in (1, 2, 3)
-    for padding in (0, 1)
+    (size, kernel, stride, padding) for size in (3, 5, 8) for kernel in (1, 2, 3) for stride in (1, 2, 3) for padding in (0, 1)
 ]
 
 
