@@ -19,9 +19,15 @@ TOLERANCE = 1e-4
 """Of the largest recorded value."""
 
 
+def opened(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Everything a file holds."""
+    with np.load(path) as file:
+        return dict(file)
+
+
 def types_in(path: Path) -> set[str]:
     """The layer types that a recorded network uses; in a filler a type has no comma before it but a brace."""
-    return set(re.findall(r'name: "\w+"\s+type: "(\w+)"', str(np.load(path)["prototxt"])))
+    return set(re.findall(r'name: "\w+"\s+type: "(\w+)"', str(opened(path)["prototxt"])))
 
 
 FILES = [
@@ -38,7 +44,7 @@ def assert_agrees(actual: npt.NDArray[Any], recorded: npt.NDArray[Any], what: st
 
 
 def parts(recorded: Any, prefix: str) -> dict[str, npt.NDArray[Any]]:
-    return {key.removeprefix(prefix): recorded[key] for key in recorded.files if key.startswith(prefix)}
+    return {key.removeprefix(prefix): recorded[key] for key in recorded if key.startswith(prefix)}
 
 
 def test_nothing_is_missing() -> None:
@@ -50,7 +56,7 @@ def test_nothing_is_missing() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_recorded(path: Path) -> None:
-    recorded = np.load(path)
+    recorded = opened(path)
     net = load_caffe(str(recorded["prototxt"]), phase=str(recorded["phase"]))
     for key, value in parts(recorded, "param_").items():
         layer, index = key.rsplit("_", 1)
@@ -72,12 +78,28 @@ def test_recorded(path: Path) -> None:
         assert_agrees(net.params[layer][int(index)].diff, value, f"gradient of parameter {key}")
 
 
+IN_USE = [path for path in FILES if opened(path)["phase"] == "TEST"]
+
+
+@pytest.mark.parametrize("path", IN_USE, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_compiled(path: Path) -> None:
+    """A program of the network gives the recorded outputs, too."""
+    recorded = opened(path)
+    net = load_caffe(str(recorded["prototxt"]))
+    for key, value in parts(recorded, "param_").items():
+        layer, index = key.rsplit("_", 1)
+        net.params[layer][int(index)].data[...] = value
+    outputs = net.compile()(**parts(recorded, "in_"))
+    for name, value in parts(recorded, "out_").items():
+        assert_agrees(outputs[name], value, name)
+
+
 LOSSES = [path for path in FILES if any(kind.endswith("Loss") for kind in types_in(path)) and path.stem != "infogain"]
 
 
 @pytest.mark.parametrize("path", LOSSES, ids=lambda path: path.stem)
 def test_losses_start_from_their_weight(path: Path) -> None:
-    recorded = np.load(path)
+    recorded = opened(path)
     net = load_caffe(str(recorded["prototxt"]), phase=str(recorded["phase"]))
     net.forward(**parts(recorded, "in_"))
     gradients = net.backward()
@@ -93,7 +115,7 @@ def stochastic(recorded: Any, phase: str) -> Any:
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "stochastic").glob("*.npz")), ids=lambda path: path.stem)
 def test_stochastic_training(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = np.load(path)
+    recorded = opened(path)
     monkeypatch.setattr(pooling, "uniforms", lambda *_: recorded["uniform"])
     net = stochastic(recorded, "TRAIN")
     out = net.forward(data=recorded["in_data"])["out"]
@@ -104,7 +126,7 @@ def test_stochastic_training(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "stochastic").glob("*.npz")), ids=lambda path: path.stem)
 def test_stochastic_test_time(path: Path) -> None:
-    recorded = np.load(path)
+    recorded = opened(path)
     assert_agrees(stochastic(recorded, "TEST").forward(data=recorded["in_data"])["out"], recorded["out_test"], "out")
 
 

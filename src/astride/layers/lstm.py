@@ -29,7 +29,7 @@ class LSTM(Recurrent):
                 W_h (4 outputs, outputs); rows in the order i, f, o, g. Fillers: one for all the weights, one for b
     State       without expose_hidden h and c of the last step begin the next pass, at first they are 0: `forget()` makes
                 them 0 again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every
-                call at 0
+                call at 0, and a snapshot does not hold them, as Caffe's does not
     Gradient    through time within a pass, to x, the static input and the parameters. None to cont, to h and c from
                 outside, or from the tops that show them
     Quirks      a cont other than 0 and 1 scales; the gradient of g_f is then that of a sigmoid whose value is cont f, as

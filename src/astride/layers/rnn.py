@@ -25,7 +25,8 @@ class RNN(Recurrent):
     Parameters  W_x (outputs, inputs), b (outputs), W_static (outputs, static inputs) if there is one, W_h and W_o
                 (outputs, outputs), b_o (outputs). Fillers: one for all the weights, one for both biases
     State       without expose_hidden h of the last step begins the next pass, at first it is 0: `forget()` makes it 0
-                again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every call at 0
+                again. Fewer streams go on from the first ones, more begin at 0. A compiled network begins every call at
+                0, and a snapshot does not hold it, as Caffe's does not
     Gradient    through time within a pass, to x, the static input and the parameters. None to cont, to h from outside,
                 or from the top that shows it
     Quirks      the number of time steps may change from pass to pass, which Caffe refuses
