@@ -305,3 +305,40 @@ def test_more_refusals(kind: type[Recurrent], loops: Callable[..., Array]) -> No
     bench.values[0] = np.zeros((4, 2, 5))
     with pytest.raises(ArgumentError, match="5 == 3"):
         bench.forward()
+
+
+def test_an_lstm_learns_to_remember() -> None:
+    """Every step of a sequence is to give the sequence's first number, through gates that only training opens."""
+    inputs = "".join(
+        f'layer {{ name: "{name}" type: "Input" top: "{name}" input_param {{ shape {{ {dims} }} }} }}'
+        for name, dims in (("x", "dim: 3 dim: 16 dim: 1"), ("cont", "dim: 3 dim: 16"), ("target", "dim: 3 dim: 16 dim: 1"))
+    )
+    net = load_caffe(
+        f"""{inputs}
+        layer {{
+          name: "lstm" type: "LSTM" bottom: "x" bottom: "cont" top: "h"
+          recurrent_param {{ num_output: 8 weight_filler {{ type: "uniform" min: -0.5 max: 0.5 }} }}
+        }}
+        layer {{
+          name: "ip" type: "InnerProduct" bottom: "h" top: "y"
+          inner_product_param {{ axis: 2 num_output: 1 weight_filler {{ type: "xavier" }} }}
+        }}
+        layer {{ name: "loss" type: "EuclideanLoss" bottom: "y" bottom: "target" top: "loss" }}""",
+        phase="TRAIN",
+        seed=0,
+    )
+    random, losses = np.random.RandomState(0), []
+    speed = [np.zeros(p.shape) for p in net.learnable]
+    cont = np.ones((3, 16))
+    cont[0] = 0
+    for _ in range(160):
+        x = random.choice([-1, 1], (3, 16, 1))
+        net.forward(x=x, cont=cont, target=np.repeat(x[:1], 3, axis=0))
+        losses.append(net.loss)
+        net.clear_param_diffs()
+        net.backward()
+        for step, parameter in zip(speed, net.learnable, strict=True):
+            step *= 0.9
+            step += 0.1 * parameter.diff
+            parameter.data[...] -= step
+    assert losses[0] > 1 and max(losses[-20:]) < 0.2
