@@ -19,6 +19,12 @@ RULES: dict[str, str] = {
     "explicit": "every choice named by the caller; the default",
     "caffe": "BVLC Caffe (master 9b89154)",
     "pytorch": "PyTorch 2.13",
+    "tensorflow": "TensorFlow 2.21, tf.nn on the CPU",
+    "keras": "Keras 3.15 on TensorFlow, keras.ops",
+    "jax": "JAX 0.10, jax.lax on the CPU",
+    "tflite": "TensorFlow Lite 2.21, reference kernels",
+    "coreml": "Core ML, MIL operators of coremltools 9.0 (shapes run, values not)",
+    "mlx": "MLX 0.32",
     "mps": "Apple's Metal Performance Shaders (SDK headers)",
     "numpy_loops": "NumPy teaching code: loops, masks and argmax",
 }

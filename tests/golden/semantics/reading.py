@@ -98,9 +98,14 @@ def answer(call: Call | Planned, case: dict[str, Any]) -> Answer:
         arguments = dict(call.arguments)
         if asked.indices is not None and call.asks is not None:
             arguments[call.asks] = True
-        result, pull = astride.vjp(call.fn, *call.arrays, **arguments)
-        y, indices = result if isinstance(result, tuple) else (result, None)
-        gradients = pull(np.ones_like(y)) if asked.dx is not None or asked.dw is not None else ()
+        gradients: Any = ()
+        if asked.dx is None and asked.dw is None and not refused(case):
+            result = call.fn(*call.arrays, **arguments)
+            y, indices = result if isinstance(result, tuple) else (result, None)
+        else:
+            result, pull = astride.vjp(call.fn, *call.arrays, **arguments)
+            y, indices = result if isinstance(result, tuple) else (result, None)
+            gradients = pull(np.ones_like(y))
         indices = None if indices is None else call.shift(np.asarray(indices))
     dx = gradients[0] if asked.dx is not None else None
     dw = gradients[1] if asked.dw is not None else None

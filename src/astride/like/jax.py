@@ -1,0 +1,182 @@
+"""jax.lax's window reductions and convolutions on NumPy arrays, by JAX 0.10's rules.
+
+from astride.like import jax as lax
+y = lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+Arguments, order and defaults are jax.lax's; `precision`, `preferred_element_type` and `out_sharding` are not offered.
+`computation` is `max`, `min` or `add` of this module, or its name. Differentiate with `astride.vjp`. Each function's numbers
+and errors are those of the operator it names, under rules="jax".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import tape
+from ..backends.protocol import Array
+from ..errors import ArgumentError, UnsupportedError
+from ..ops._run import as_array
+from ..ops.avg_pool import avg_pool
+from ..ops.conv import conv
+from ..ops.conv_transpose import conv_transpose as _conv_transpose
+from ..ops.max_pool import max_pool
+from ..ops.min_pool import min_pool
+from ._jax_dimensions import convolved, identity, pads_of, specs_of, windows_of
+from ._views import moved, shaped
+
+__all__ = ["add", "conv_general_dilated", "conv_transpose", "max", "min", "reduce_window"]
+
+CONV = "JAX 0.10, jax/_src/lax/convolution.py"
+WINDOWS = "JAX 0.10, jax/_src/lax/windowed_reductions.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """A binary operation that windows can be reduced by, by its name in jax.lax."""
+
+    name: str
+    of: Callable[[Any, Any], Any]
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        """The operation itself, on two arrays."""
+        return self.of(x, y)
+
+
+max = Computation("max", np.maximum)
+min = Computation("min", np.minimum)
+add = Computation("add", np.add)
+COMPUTATIONS = {computation.name: computation for computation in (max, min, add)}
+
+
+def reduce_window(
+    operand: Array,
+    init_value: Any,
+    computation: Any,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Array:
+    """Max, min or sum of each window of an array of any rank.
+
+    Shapes    operand (d0, d1, ...), a window, stride and pair of pads for each axis -> (o0, o1, ...); windows lie along at
+              most three axes
+    Numbers   as the operators max_pool, min_pool and, for add, avg_pool with total=True
+    Edges     init_value is the operation's identity: another one is JAX's general reduction, which has no gradient there either
+    Gradient  see rules/jax.py; of a maximum or minimum with dilated windows or negative pads JAX has none: refused here
+    Raises    ArgumentError: arguments of another length than operand.ndim, another computation, what the rules refuse
+              UnsupportedError: another init_value, more than three windowed axes, a gradient JAX does not have
+    Source    jax/_src/lax/windowed_reductions.py; tests/golden/semantics
+    Example
+    >>> import numpy as np
+    >>> from astride.like import jax as lax
+    >>> lax.reduce_window(np.arange(1.0, 7.0), -np.inf, lax.max, (3,), (2,), "SAME").tolist()
+    [3.0, 5.0, 6.0]
+    """
+    x = as_array(operand, "operand")
+    name = computation.name if isinstance(computation, Computation) else computation
+    if name not in COMPUTATIONS:
+        raise ArgumentError(
+            "there is no such computation",
+            given={"computation": computation},
+            required=f"one of {', '.join(COMPUTATIONS)} of astride.like.jax, or its name",
+            hint='computation="max"',
+        )
+    if not identity(init_value, name, x.dtype):
+        raise UnsupportedError(
+            f"init_value is not the identity of {name}",
+            operator="reduce_window",
+            given={"init_value": init_value},
+            because=WINDOWS,
+            hint={"max": "-numpy.inf, or the integer type's least", "min": "numpy.inf, or its greatest", "add": "0"}[name],
+        )
+    w = windows_of(x, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    if name != "add" and tape.active() and (any(d > 1 for d in w.dilation) or any(p < 0 for pair in w.pads for p in pair)):
+        raise UnsupportedError(
+            "JAX has no gradient of a maximum or minimum with dilated windows or negative pads",
+            operator="reduce_window",
+            given={"window_dilation": window_dilation, "padding": padding},
+            because=WINDOWS,
+            hint='astride.max_pool(rules="jax") has one',
+        )
+    arguments: dict[str, Any] = dict(
+        kernel=w.window, stride=w.strides, padding=w.pads, dilation=w.dilation, base_dilation=w.base_dilation, rules="jax"
+    )
+    if name == "add":
+        arguments["total"] = True
+    op: Callable[..., Array] = {"max": max_pool, "min": min_pool, "add": avg_pool}[name]
+    if w.layout is not None:
+        return op(x, layout=w.layout, **arguments)
+    order = (*w.others, *w.axes)
+    lead = tuple(x.shape[a] for a in w.others)
+    y = op(shaped(moved(x, order), (1, math.prod(lead), *(x.shape[a] for a in w.axes))), **arguments)
+    return moved(shaped(y, (*lead, *y.shape[2:])), np.argsort(order).tolist())
+
+
+def conv_general_dilated(
+    lhs: Array,
+    rhs: Array,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+) -> Array:
+    """Convolution with dilated input or kernel, groups of features or of the batch, in any layout. See astride.conv.
+
+    dimension_numbers  None for ("NCHW", "OIHW", "NCHW") and its like, or three words, as ("NHWC", "HWIO", "NHWC"), or three
+                       sequences of axes: batch and feature (out and in) first, then the spatial ones
+    """
+    x, w = as_array(lhs, "lhs"), as_array(rhs, "rhs")
+    rank = x.ndim - 2
+    specs = specs_of(x, w, dimension_numbers)
+    arguments = dict(
+        stride=tuple(window_strides),
+        padding=pads_of(padding, rank),
+        input_dilation=(1,) * rank if lhs_dilation is None else tuple(lhs_dilation),
+        dilation=(1,) * rank if rhs_dilation is None else tuple(rhs_dilation),
+        groups=feature_group_count,
+        batch_groups=batch_group_count,
+        rules="jax",
+    )
+    return convolved(conv, x, moved(w, specs[1]), specs, arguments)
+
+
+def conv_transpose(
+    lhs: Array,
+    rhs: Array,
+    strides: Sequence[int],
+    padding: Any,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    use_consistent_padding: bool = False,
+) -> Array:
+    """The kernel over the input spread by `strides`: not turned round unless `transpose_kernel`. See astride.conv_transpose.
+
+    dimension_numbers  as conv_general_dilated's, None for ("NHC", "HIO", "NHC") and its like; with transpose_kernel the
+                       kernel's I counts output features
+    """
+    x, w = as_array(lhs, "lhs"), as_array(rhs, "rhs")
+    rank = x.ndim - 2
+    specs = specs_of(x, w, dimension_numbers, channels_last=True)
+    # canonical transposed weights are (in, out, *kernel); by transpose_kernel JAX swaps the two
+    outer, inner, *spatial = specs[1]
+    order = (outer, inner, *spatial) if transpose_kernel else (inner, outer, *spatial)
+    arguments = dict(
+        stride=tuple(strides),
+        padding=pads_of(padding, rank),
+        dilation=(1,) * rank if rhs_dilation is None else tuple(rhs_dilation),
+        transpose_kernel=transpose_kernel,
+        use_consistent_padding=use_consistent_padding,
+        rules="jax",
+    )
+    return convolved(_conv_transpose, x, moved(w, order), specs, arguments)
