@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -49,12 +48,13 @@ def test_version() -> None:
 
 
 def test_help_is_quick() -> None:
-    """Everything a command needs is imported when it runs."""
+    """Everything a command needs is imported when it runs. Processor time counts: the machine may be busy with other tests."""
     times = []
-    for _ in range(10):  # the machine may be busy; the fastest run counts
-        begin = time.perf_counter()
+    for _ in range(10):
+        before = os.times()
         subprocess.run([sys.executable, "-c", MAIN, "--help"], check=True, capture_output=True)
-        times.append(time.perf_counter() - begin)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
         if times[-1] < LIMIT_S:
             break
     assert min(times) < LIMIT_S, f"astride --help took {min(times):.2f} s at best"

@@ -22,7 +22,12 @@ def test_places_exist(op: str, root: Path) -> None:
                 near = file.read_text(encoding="utf-8").splitlines()[entry.line - 1 : entry.line + 1]
                 assert any("def " in line or "lambda" in line for line in near), (title, entry, near)
     assert found.function[0].path == f"src/astride/ops/{op}.py"
-    assert f"docs/ops/{op}.md" in [entry.path for entry in found.docs]
+
+
+def test_tests_and_manual_are_on_the_map() -> None:
+    found = places_of("max_pool")
+    assert [entry.path for entry in found.docs] == ["docs/ops/max_pool.md"]
+    assert [entry.path for entry in found.tests] == ["tests/cases/max_pool.py", "tests/ops/test_max_pool.py"]
 
 
 def test_rules_and_kernels_are_listed() -> None:

@@ -116,12 +116,13 @@ def _show_operators(found: list[Checked], tolerance: float) -> None:
 
     console = to_stdout()
     shown = table("operator", "rules", "argument", "error", "tried", "kinks", "", right=("error", "tried", "kinks"))
+    shown.padding = (0, 1, 0, 0)  # so that the longest operator fits beside its numbers
+    shown.columns[0].no_wrap = True
     before: tuple[str, str] | None = None
     for checked in found:
         label = (" ".join(part for part in (checked.op, checked.variant) if part), checked.rules or "")
         if checked.report is None:
-            reason = checked.error.problem if checked.error is not None else ""
-            shown.add_row(*label, "-", "", "", "", Text(f"refused: {reason}", style="yellow"))
+            shown.add_row(*label, "-", "", "", "", Text("refused", style="yellow"))
             continue
         for d in checked.report.differences:
             verdict = Text("agrees", style="green") if d.error <= tolerance else Text("DIFFERS", style="bold red")
@@ -131,10 +132,12 @@ def _show_operators(found: list[Checked], tolerance: float) -> None:
             shown.add_row(*first, _name(checked, d.argument), f"{d.error:.1e}", str(d.tried), str(d.kinks or ""), verdict)
             before = label
     console.print(shown)
+    refused = {checked.error.problem: checked for checked in found if checked.error is not None}
+    for problem, checked in refused.items():
+        console.print(f"refused: {checked.op} by {checked.rules}, {problem}", style="yellow", markup=False)
     wrong = sum(not checked.good for checked in found)
-    console.print(
-        f"{wrong} of {len(found)} differ by more than {tolerance:g}" if wrong else f"all {len(found)} agree within {tolerance:g}"
-    )
+    seen = sum(checked.report is not None for checked in found)
+    console.print(f"{wrong} of {seen} differ by more than {tolerance:g}" if wrong else f"all {seen} agree within {tolerance:g}")
 
 
 # Networks

@@ -88,11 +88,7 @@ def explain(
     if layer is not None or target.endswith(".prototxt") or Path(target).is_file():
         _explain_layer(target, layer, phase, chosen, png, svg, json)
         return
-    if size is None or (kernel is None and target != "max_unpool"):
-        missing = "--size" if size is None else "--kernel"
-        raise typer.BadParameter(
-            f"the operator needs a {missing[2:]}: astride explain {target} --kernel 3 --size 8", param_hint=missing
-        )
+    _require(target, kernel, size)
     shared, own = arguments.options(option or [])
     _show(
         _compared(
@@ -117,6 +113,14 @@ def explain(
         svg,
         json,
     )
+
+
+def _require(op: str, kernel: str | None, size: str | None) -> None:
+    from ..explain.compare import needs_kernel
+
+    if size is None or (kernel is None and needs_kernel(op)):
+        missing = "--size" if size is None else "--kernel"
+        raise typer.BadParameter(f"{op} needs a {missing[2:]}: astride explain {op} --kernel 3 --size 8", param_hint=missing)
 
 
 def _compared(op: str, size: Any, rules: list[str], **given: Any) -> Comparison:

@@ -188,6 +188,16 @@ def asked(plan: Plan) -> tuple[Rung, ...]:
     return tuple(found)
 
 
+def needs_kernel(op: str) -> bool:
+    """Whether the operator's rules cannot do without a kernel."""
+    return op in WEIGHTED or any(_requires(name, op, "kernel") for name in RULES if has(name, op))
+
+
+def _requires(name: str, op: str, argument: str) -> bool:
+    parameter = inspect.signature(rule(name, op)).parameters.get(argument)
+    return parameter is not None and parameter.default is parameter.empty
+
+
 def _takes(name: str, op: str, argument: str) -> bool:
     return has(name, op) and argument in _defaults(name, op)
 
@@ -244,4 +254,4 @@ def windowed_operators() -> list[str]:
     return [op for op in OPERATORS if any(has(name, op) for name in RULES)]
 
 
-__all__ = ["Comparison", "Rung", "Side", "asked", "compare", "windowed_operators"]
+__all__ = ["Comparison", "Rung", "Side", "asked", "compare", "needs_kernel", "windowed_operators"]

@@ -21,7 +21,11 @@ TIES = {
     Tie.RECORDED: "the whole gradient to all that equal the output",
 }
 NANS = {Nan.COMPARED: "a NaN never wins", Nan.PROPAGATED: "a NaN wins"}
-UNPICKED = {Unpicked.NOWHERE: "dropped, index -1", Unpicked.FIRST_TAP: "to the first tap"}
+UNPICKED = {
+    Unpicked.NOWHERE: "dropped, index -1",
+    Unpicked.FIRST_TAP: "to the first tap",
+    Unpicked.ORIGIN: "dropped, index of the plane's first pixel",
+}
 DIVISORS = {
     Divisor.KERNEL: "all taps of the kernel",
     Divisor.VALID: "taps inside the input",
@@ -68,7 +72,9 @@ def facts(plan: Plan) -> Facts:
     if isinstance(plan, ConvPlan):
         return {"output": sizes(plan.output_sizes), "padding": _pads(plan), **_convolution(plan)}
     if isinstance(plan, UnpoolPlan):
-        return {"output": sizes(plan.out), "indices": BASES[plan.index_base], "two values, one place": "the later stays"}
+        counted = {} if plan.index_size is None else {"indices count in planes of": sizes(plan.index_size)}
+        indices = {"indices": BASES[plan.index_base], **counted}
+        return {"output": sizes(plan.out), **indices, "two values, one place": "the later stays"}
     return {}
 
 

@@ -55,8 +55,10 @@ def formulas(rules: str, plan: Plan, arguments: Mapping[str, Any]) -> tuple[str,
 
 def _axis(rules: str, plan: PoolPlan | ConvPlan, a: int, arguments: Mapping[str, Any]) -> str:
     axis = plan.axes[a]
-    if not isinstance(axis, StridedAxis) or axis.input_dilation > 1:
-        return str(axis)
+    if not isinstance(axis, StridedAxis):
+        return f"{axis.out} windows, each with bounds of its own"
+    if axis.input_dilation > 1:
+        return f"{axis.out}, as the plan of {rules} says"
     transposed = isinstance(plan, ConvPlan) and plan.direction is Direction.TRANSPOSED
     n, out = (axis.out, axis.size) if transposed else (axis.size, axis.out)
     given = Given(plan.op, a, n, axis.kernel, axis.stride, axis.dilation, axis.pad_lo, axis.pad_hi, out, arguments)

@@ -82,8 +82,8 @@ def check_operator(
 
 
 def _ruled(op: str) -> str:
-    """The operator whose rules an operator follows: unfolding reads the windows of a convolution."""
-    return "conv" if op == "unfold" else op
+    """The operator whose rules an operator follows: unfolding reads the windows of a convolution, global pooling is pooling."""
+    return {"unfold": "conv", "fold": "conv", "global_pool": "avg_pool"}.get(op, op)
 
 
 def _checked(op: str, function: Callable[..., Any], rules: str | None, sample: Sample, seed: int, tolerance: float) -> Checked:
@@ -114,6 +114,21 @@ def _pool(low: float = -1.0, **keywords: Any) -> Callable[[np.random.Generator, 
     return samples
 
 
+def _adaptive(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    for reduce in ("average", "max"):
+        yield Sample((spread(rng, 1, 2, *[SIZE] * rank),), dict(output_size=OUT, reduce=reduce), reduce)
+
+
+def _global(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    for reduce in ("average", "max"):
+        yield Sample((spread(rng, 1, 2, *[SIZE] * rank),), dict(reduce=reduce), reduce)
+
+
+def _fractional(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    places = rng.uniform(0, 1, size=(1, 2, rank))
+    yield Sample((spread(rng, 1, 2, *[SIZE] * rank),), dict(kernel=2, output_size=4, samples=places))
+
+
 def _stochastic(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     x = spread(rng, 1, 2, *[SIZE] * rank, low=0.1)
     yield Sample((x,), dict(kernel=KERNEL, stride=STRIDE), "test time")
@@ -138,6 +153,11 @@ def _conv_transpose(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
 
 def _unfold(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     yield Sample((rng.normal(size=(1, 2, *[SIZE] * rank)),), dict(kernel=KERNEL, stride=STRIDE))
+
+
+def _fold(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    columns = rng.normal(size=(1, 2 * KERNEL**rank, OUT**rank))
+    yield Sample((columns,), dict(output_size=(SIZE,) * rank, kernel=(KERNEL,) * rank, stride=STRIDE))
 
 
 def _matmul(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
@@ -197,11 +217,15 @@ SAMPLES: dict[str, Callable[[np.random.Generator, int], Iterator[Sample]]] = {
     "min_pool": _pool(),
     "avg_pool": _pool(),
     "lp_pool": _pool(low=0.1),
+    "adaptive_pool": _adaptive,
+    "global_pool": _global,
+    "fractional_pool": _fractional,
     "stochastic_pool": _stochastic,
     "max_unpool": _unpool,
     "conv": _conv,
     "conv_transpose": _conv_transpose,
     "unfold": _unfold,
+    "fold": _fold,
     "matmul": _matmul,
     "elementwise": _elementwise,
     "broadcast": _broadcast,

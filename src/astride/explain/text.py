@@ -246,7 +246,7 @@ def _computing(comparison: Comparison) -> Iterable[Text]:
             text += f"\n{', '.join(names)} {'declines' if len(names) == 1 else 'decline'}: {reason}"
         lines.setdefault(text, []).append(side.rules)
     for text, names in lines.items():
-        everyone = len(lines) == 1 and len(comparison.answered) > 1
+        everyone = len(lines) == 1
         yield Text("computed by" + ("" if everyone else f" for {', '.join(names)}"), style="bold")
         for line in text.splitlines():
             yield _indented(line)
