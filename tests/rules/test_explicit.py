@@ -86,16 +86,17 @@ def test_a_plan_checks_its_own_arithmetic() -> None:
 
 
 def test_the_table_of_operators() -> None:
-    """Which rules have which window operators."""
-    table = {name: {op for op in astride.ops.OPERATORS if has(name, op)} for name in RULES}
+    """Which rules have which of the window operators."""
     windows_ = {"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv", "conv_transpose"}
-    assert table == {
-        "explicit": windows_,
-        "caffe": windows_ - {"lp_pool", "max_unpool"},
-        "pytorch": windows_ - {"min_pool", "stochastic_pool"},
-        "mps": windows_ - {"stochastic_pool", "max_unpool"},
-        "numpy_loops": windows_ - {"lp_pool", "stochastic_pool", "max_unpool"},
+    lacking = {
+        "explicit": set(),
+        "caffe": {"lp_pool", "max_unpool"},
+        "pytorch": {"min_pool", "stochastic_pool"},
+        "mps": {"stochastic_pool", "max_unpool"},
+        "numpy_loops": {"lp_pool", "stochastic_pool", "max_unpool"},
     }
+    assert set(lacking) <= set(RULES)
+    assert {name: {op for op in windows_ if not has(name, op)} for name in lacking} == lacking
 
 
 def test_asking_for_what_rules_lack_names_those_that_have_it() -> None:
