@@ -44,11 +44,13 @@ def choice(kind: type[EnumT], value: str, name: str, operator: str) -> EnumT:
 def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = None, **arguments: Any) -> Any:
     """The plan a framework's rule makes of these arguments; its errors gain the operator's name, the rules' and the arrays.
 
-    Arguments left at None are the rule's own defaults. Raises ArgumentError for one the rule does not have, naming those it has.
+    Arguments left at None are the rule's own defaults, but where the rule says that None is a value of its own (Chainer's
+    `pad_value`). Raises ArgumentError for one the rule does not have, naming those it has.
     """
     try:
         function = rule(rules, op)
-        kept = {name: value for name, value in arguments.items() if value is not None}
+        takes_none = {p.name for p in inspect.signature(function).parameters.values() if "None" in str(p.annotation)}
+        kept = {name: value for name, value in arguments.items() if value is not None or name in takes_none}
         known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
         unknown = [name for name in kept if name not in known]
         if unknown:

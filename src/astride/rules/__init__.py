@@ -25,7 +25,16 @@ RULES: dict[str, str] = {
     "tflite": "TensorFlow Lite 2.21, reference kernels",
     "coreml": "Core ML, MIL operators of coremltools 9.0 (shapes run, values not)",
     "mlx": "MLX 0.32",
+    "onnx": "ONNX's text, by opset (onnx 1.23)",
+    "onnxruntime": "ONNX Runtime 1.16 to 1.32, CPU, by version",
+    "openvino": "OpenVINO 2026.4, CPU",
+    "onednn": "oneDNN 2.6.3 primitives",
+    "ncnn": "ncnn 1.0.20261020",
     "mps": "Apple's Metal Performance Shaders (SDK headers)",
+    "mxnet": "MXNet 1.9.1",
+    "chainer": "Chainer 7.8.1",
+    "opencv": "OpenCV 4.14 reading Caffe files",
+    "darknet": "DarkNet (pjreddie, master)",
     "numpy_loops": "NumPy teaching code: loops, masks and argmax",
 }
 """name -> what it stands for. The module has the same name."""
