@@ -14,6 +14,12 @@ CASES = (
     Case("duplicates", (2, 2, 6, 6), dict(output_size=(2, 2))),
     Case("places in the tensor", (2, 2, 3, 4), dict(output_size=(6, 8), index_base="tensor")),
     Case("places in the tensor, duplicates", (2, 3, 6), dict(output_size=4, index_base="tensor")),
+    Case("places counted in smaller planes", (2, 2, 3, 4), dict(output_size=(6, 8), index_size=(5, 7))),
+    Case(
+        "places counted in a tensor of smaller planes",
+        (2, 3, 2, 3),
+        dict(output_size=(6, 8), index_size=(4, 6), index_base="tensor"),
+    ),
     Case("PyTorch", (2, 2, 3, 4), dict(kernel=2, output_size=(7, 7)), rules="pytorch"),
     Case("NaN and infinities", (2, 2, 3, 4), dict(kernel=2), fill="mixed"),
     Case("float64", (2, 2, 3, 4), dict(kernel=2), dtype="float64"),
@@ -24,6 +30,12 @@ CASES = (
 
 REFUSALS = (
     Refusal("no output size", (1, 1, 4), {}, ("the output size is not given",)),
+    Refusal(
+        "indices counted in larger planes than the output",
+        (1, 1, 4),
+        dict(output_size=8, index_size=9),
+        ("do not fit the output", "1 <= index_size <= out: (9,) <= (8,)"),
+    ),
     Refusal("an empty output", (1, 1, 1), dict(kernel=2, padding=1), ("the output is empty",)),
     Refusal(
         "an output size too far",

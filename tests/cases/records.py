@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -173,5 +174,6 @@ FILLS: dict[str, Any] = {
 def indices(plan: UnpoolPlan, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Indices inside the output, some of them twice."""
     planes = shape[0] * (shape[1] if plan.layout is Layout.CHANNELS_FIRST else shape[-1])
-    limit = plan.plane if plan.index_base is IndexBase.PLANE else plan.plane * planes
+    counted = math.prod(plan.counted)
+    limit = counted if plan.index_base is IndexBase.PLANE else counted * planes
     return rng.integers(0, max(limit, 1), shape)

@@ -10,7 +10,7 @@ from .. import tape
 from ..backends.protocol import Array, Saved, no_offset
 from ..errors import ArgumentError
 from ..plan import PoolPlan
-from ..plan.kinds import IndexBase, Layout
+from ..plan.kinds import IndexBase, Layout, Unpicked
 from ._run import as_array, make_plan, run
 
 
@@ -110,7 +110,7 @@ def indices_of(plan: PoolPlan, saved: Saved) -> Array:
 
 
 def plane_indices(plan: PoolPlan, saved: Saved) -> Array:
-    """Row-major in the unpadded plane of one channel, int64 in y's layout, -1 where no tap was picked."""
+    """Row-major in the unpadded plane of one channel, int64 in y's layout, -1 where no tap was picked (0 by Unpicked.ORIGIN)."""
     assert saved.offsets is not None
     offsets = saved.offsets
     missing = offsets == no_offset(offsets.dtype)
@@ -128,7 +128,7 @@ def plane_indices(plan: PoolPlan, saved: Saved) -> Array:
         missing = missing | outside
         flat += np.where(outside, 0, position) * scale
         scale *= axis.size
-    return _in_layout(plan, np.where(missing, -1, flat))
+    return _in_layout(plan, np.where(missing, 0 if plan.unpicked is Unpicked.ORIGIN else -1, flat))
 
 
 def _column_major(plan: PoolPlan, plane: Array) -> Array:

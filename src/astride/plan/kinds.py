@@ -65,6 +65,7 @@ class Unpicked(StrEnum):
 
     NOWHERE = "nowhere"  # index -1, gradient dropped (Caffe)
     FIRST_TAP = "first_tap"  # the first tap inside the input (PyTorch: its index starts there)
+    ORIGIN = "origin"  # as NOWHERE, but the index is that of the plane's first pixel (OpenVINO)
 
 
 class Divisor(StrEnum):

@@ -16,7 +16,8 @@ class UnpoolPlan(Plan):
     """x (N, C, *size) and indices of its shape give y (N, C, *out); layout as stated, indices per `index_base`.
 
     Where two values have one index, the last in row-major order stays, and the gradient of both is that place's dy,
-    as in PyTorch. An index outside the plane (or tensor) is an error, never a write.
+    as in PyTorch. An index outside the plane (or tensor) is an error, never a write. Indices count in planes of
+    `index_size`, no larger than `out`, which they are where it is not given.
     """
 
     roles: ClassVar[tuple[str, ...]] = ("x", "indices")
@@ -26,6 +27,7 @@ class UnpoolPlan(Plan):
     out: tuple[int, ...]
     layout: Layout = Layout.CHANNELS_FIRST
     index_base: IndexBase = IndexBase.PLANE
+    index_size: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.size) <= 3 or len(self.size) != len(self.out):
@@ -36,12 +38,24 @@ class UnpoolPlan(Plan):
             )
         if min(self.out) < 1:
             raise ArgumentError("the output is empty", given={"out": self.out}, required=f"out >= 1: {min(self.out)}")
-        if self.index_base is IndexBase.WINDOW:
+        if self.index_base not in (IndexBase.PLANE, IndexBase.TENSOR):
             raise ArgumentError("unpooling needs indices of a plane or tensor", given={"index_base": str(self.index_base)})
+        counted = self.counted
+        if len(counted) != len(self.out) or any(not 1 <= inner <= outer for inner, outer in zip(counted, self.out, strict=True)):
+            raise ArgumentError(
+                "the planes that indices count in do not fit the output",
+                given={"index_size": self.index_size, "out": self.out},
+                required=f"1 <= index_size <= out: {counted} <= {self.out}",
+            )
 
     @property
     def op(self) -> str:
         return "max_unpool"
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The sizes of the planes that indices count in."""
+        return self.out if self.index_size is None else self.index_size
 
     @property
     def plane(self) -> int:

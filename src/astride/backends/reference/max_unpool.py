@@ -9,6 +9,7 @@ Where two values have one index the last in row-major order stays, and both read
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,8 @@ from ._windows import Indices, as_channels_first
 def checked(plan: UnpoolPlan, shape: tuple[int, ...], indices: Array) -> Indices:
     """The indices as places in (N, C, plane), each inside its plane or tensor. Raises ArrayError naming the first that is not."""
     view = as_channels_first(indices, plan.layout).astype(np.int64, copy=False)
-    limit = plan.plane if plan.index_base is IndexBase.PLANE else view.shape[0] * view.shape[1] * plan.plane
+    counted = math.prod(plan.counted)
+    limit = counted if plan.index_base is IndexBase.PLANE else view.shape[0] * view.shape[1] * counted
     wrong = (view < 0) | (view >= limit)
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -104,6 +106,9 @@ def backward_loops4(plan: UnpoolPlan, dy: Array, saved: Saved, *, want: Sequence
 
 def _flat(plan: UnpoolPlan, shape: tuple[int, ...], places: Indices) -> Indices:
     """Positions in the whole output, (N, C, *out) row-major."""
+    if plan.counted != plan.out:
+        plane, rest = np.divmod(places, math.prod(plan.counted))
+        places = plane * plan.plane + np.ravel_multi_index(np.unravel_index(rest, plan.counted), plan.out)
     if plan.index_base is IndexBase.TENSOR:
         return places
     planes = np.arange(shape[0] * shape[1], dtype=np.int64) * plan.plane
@@ -113,8 +118,8 @@ def _flat(plan: UnpoolPlan, shape: tuple[int, ...], places: Indices) -> Indices:
 def _place(plan: UnpoolPlan, shape: tuple[int, ...], n: int, c: int, index: int) -> tuple[Any, ...]:
     """One index as (n, c, *position)."""
     if plan.index_base is IndexBase.TENSOR:
-        return tuple(np.unravel_index(index, shape))
-    return (n, c, *np.unravel_index(index, plan.out))
+        return tuple(np.unravel_index(index, (*shape[:2], *plan.counted)))
+    return (n, c, *np.unravel_index(index, plan.counted))
 
 
 def _finish(
