@@ -20,6 +20,8 @@ from astride.errors import AstrideError
 
 SHAPE, WEIGHTS = (2, 4, 9, 9), (4, 4, 3, 3)  # a window of 3 and stride 2 fits 9 exactly, which some rules insist on
 DENSE = "any"
+WINDOWS = ("global_pool", "unfold", "fold")
+"""Operators of windows that have no rule of their own: they take another operator's."""
 
 
 def write(folder: Path) -> None:
@@ -46,7 +48,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def contents() -> str:
     """The list of operators' pages: those that have a framework's rules, then those that need none."""
-    ruled = [op for op in ops.OPERATORS if any(rules.has(name, op) for name in rules.RULES)]
+    ruled = [op for op in ops.OPERATORS if op in WINDOWS or any(rules.has(name, op) for name in rules.RULES)]
     return toctree("Windows", ruled) + toctree("What a network needs besides", [op for op in ops.OPERATORS if op not in ruled])
 
 
@@ -63,6 +65,10 @@ def samples(op: str, name: str, size: int = SHAPE[-1]) -> list[plan.Plan]:
     rule, shape = rules.rule(name, op), (*SHAPE[:2], size, size)
     if op in ("conv", "conv_transpose"):
         return [rule(shape, WEIGHTS, "float32", stride=2)]
+    if op == "adaptive_pool":
+        return [rule(shape, "float32", output_size=4, reduce=reduce) for reduce in ("average", "max")]
+    if op == "fractional_pool":
+        return [rule(shape, "float32", kernel=3, output_size=4)]
     if op == "stochastic_pool":
         return [rule(shape, "float32", kernel=3, stride=2, training=training) for training in (True, False)]
     return [rule(shape, "float32", kernel=3, stride=2)]
@@ -89,10 +95,10 @@ def support_table(operators: list[str]) -> str:
 def takers(op: str, plans: list[plan.Plan], backend: str) -> str:
     """The kernels that take one of these plans (all kernels where there is no rule to make a plan), best first."""
     try:
-        kernels = backends.backend(backend).kernels(op)
+        kernels = [k for name in ops.FORMS.get(op, (op,)) for k in backends.backend(backend).kernels(name)]
     except AstrideError:
         return "not installed"
-    names = [k.name for k in kernels if not plans or any(k.declines(p) is None for p in plans)]
+    names = list(dict.fromkeys(k.name for k in kernels if not plans or any(k.declines(p) is None for p in plans)))
     return ", ".join(f"`{name}`" for name in names) or "—"
 
 

@@ -24,6 +24,7 @@ from .errors import (
     UnsupportedError,
 )
 from .ops._run import plan
+from .ops.adaptive_pool import adaptive_pool
 from .ops.argmax import argmax
 from .ops.avg_pool import avg_pool
 from .ops.batch_norm import batch_norm
@@ -31,6 +32,9 @@ from .ops.broadcast import broadcast
 from .ops.conv import conv
 from .ops.conv_transpose import conv_transpose
 from .ops.elementwise import elementwise
+from .ops.fold import fold
+from .ops.fractional_pool import fractional_pool
+from .ops.global_pool import global_pool
 from .ops.layout import layout
 from .ops.lp_pool import lp_pool
 from .ops.lrn import lrn
@@ -47,13 +51,13 @@ from .ops.unfold import unfold
 from .settings import configure, use
 
 if TYPE_CHECKING:
-    from . import like
+    from . import like, onnx
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
 
 __version__ = "0.1.0"
 
-LAZY = {"like": ".like", "load_caffe": ".caffe.load", "load_solver": ".caffe.solver"}
+LAZY = {"like": ".like", "load_caffe": ".caffe.load", "load_solver": ".caffe.solver", "onnx": ".onnx"}
 """Public names whose modules are imported at first use: they need more than the operators do."""
 
 __all__ = [
@@ -67,6 +71,7 @@ __all__ = [
     "PrototxtError",
     "UnknownLayerError",
     "UnsupportedError",
+    "adaptive_pool",
     "argmax",
     "avg_pool",
     "batch_norm",
@@ -76,6 +81,9 @@ __all__ = [
     "conv",
     "conv_transpose",
     "elementwise",
+    "fold",
+    "fractional_pool",
+    "global_pool",
     "layout",
     "like",
     "load_caffe",
@@ -87,6 +95,7 @@ __all__ = [
     "max_unpool",
     "min_pool",
     "mvn",
+    "onnx",
     "plan",
     "reduce",
     "softmax",
@@ -102,7 +111,7 @@ def __getattr__(name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module 'astride' has no attribute {name!r}")
     module = import_module(LAZY[name], __name__)
-    value = module if name == "like" else getattr(module, name)
+    value = module if name in ("like", "onnx") else getattr(module, name)
     globals()[name] = value
     return value
 

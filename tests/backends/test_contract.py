@@ -10,7 +10,17 @@ import pytest
 from tests.backends.ladder import assert_agree, climb, run
 from tests.cases.records import Case, inputs_of
 
-WINDOWS = ("max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv", "conv_transpose")
+WINDOWS = (
+    "max_pool",
+    "min_pool",
+    "avg_pool",
+    "lp_pool",
+    "stochastic_pool",
+    "adaptive_pool",
+    "max_unpool",
+    "conv",
+    "conv_transpose",
+)
 ALL = [(op, case) for op in WINDOWS for case in import_module(f"tests.cases.{op}").CASES]
 
 

@@ -14,8 +14,9 @@ def plan(
     shape: tuple[int, ...], kernel: tuple[int, ...], rules: str = "explicit", dtype: str = "float32", **more: Any
 ) -> UnfoldPlan:
     """The windows of these rules' convolution."""
-    windows = astride.plan("conv", shape, rules=rules, dtype=dtype, w_shape=(1, shape[1], *kernel), **more)
-    return UnfoldPlan(dtype=dtype, axes=windows.axes, edge=windows.edge)
+    channels = shape[1] if more.get("layout", "channels_first") == "channels_first" else shape[-1]
+    windows = astride.plan("conv", shape, rules=rules, dtype=dtype, w_shape=(1, channels, *kernel), **more)
+    return UnfoldPlan(dtype=dtype, axes=windows.axes, edge=windows.edge, layout=windows.layout, accumulate=windows.accumulate)
 
 
 def case(name: str, shape: tuple[int, ...], kernel: tuple[int, ...], **more: Any) -> DenseCase:
@@ -36,12 +37,15 @@ CASES = (
     case("Caffe's, larger than the image", (1, 1, 2, 4), (3, 3), rules="caffe", stride=2),
     case("no images", (0, 2, 4, 4), (2, 2)),
     case("double", (1, 2, 4), (2,), dtype="float64"),
+    case("half", (1, 2, 4, 3), (2, 2), dtype="float16", padding=1),
+    case("channels last", (2, 4, 5, 3), (3, 2), stride=2, padding=1, layout="channels_last"),
+    case("three axes, channels last", (1, 3, 3, 3, 2), (2, 2, 2), layout="NDHWC"),
 )
 F = "float32"
 REFUSALS = (
     DenseRefusal("no space", (((2, 3), F),), {"kernel": 2}, ("one to three spatial axes", "<= 3: 0"), "ArrayError"),
     DenseRefusal("too large", (((1, 1, 2), F),), {"kernel": 3}, ("the kernel is larger than the padded input",)),
-    DenseRefusal("channels last", (((1, 3, 1), F),), {"kernel": 2, "layout": "channels_last"}, ("columns are channels first",)),
+    DenseRefusal("a layout nobody knows", (((1, 3, 1), F),), {"kernel": 2, "layout": "channels"}, ("no layout of that name",)),
     DenseRefusal("integers", (((1, 1, 3), "int64"),), {"kernel": 2, "rules": "caffe"}, ("dtype",)),
     DenseRefusal("unknown keyword", (((1, 1, 3), F),), {"kernel": 2, "size": 2}, ("there is no argument 'size'",)),
 )

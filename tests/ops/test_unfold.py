@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.cases.dense import Array, DenseCase, DenseRefusal
@@ -9,12 +11,15 @@ from tests.cases.unfold import CASES, REFUSALS
 
 import astride
 from astride.plan import UnfoldPlan
-from astride.plan.kinds import Edge
+from astride.plan.kinds import Edge, Layout
 
 from .dense import check_contract, check_gradient, check_refusal, check_wanted
 
 
 def loops(plan: UnfoldPlan, x: Array) -> Array:
+    if plan.layout is Layout.CHANNELS_LAST:
+        first = replace(plan, layout=Layout.CHANNELS_FIRST)
+        return np.moveaxis(loops(first, np.moveaxis(x, -1, 1)), 1, -1)
     y = np.zeros(plan.output_shape(x.shape))
     kernel = tuple(axis.kernel for axis in plan.axes)
     for n, c in np.ndindex(x.shape[:2]):

@@ -11,7 +11,7 @@ from typing import Any
 from ..backends import BACKENDS, backend
 from ..errors import ArgumentError, BackendUnavailable
 from ..like import FRAMEWORKS
-from ..ops import OPERATORS
+from ..ops import FORMS, OPERATORS
 from ..proto import nearest
 from ..rules import RULES, has, rule
 from .sources import PACKAGE, place
@@ -85,7 +85,7 @@ def places_of(op: str) -> Places:
 def _kernels(op: str) -> Iterator[Place]:
     for name in BACKENDS:
         try:
-            kernels = backend(name).kernels(op)
+            kernels = [kernel for form in FORMS.get(op, (op,)) for kernel in backend(name).kernels(form)]
         except BackendUnavailable:
             continue
         for kernel in kernels:

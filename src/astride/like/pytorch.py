@@ -6,10 +6,9 @@ Arguments, order and defaults are PyTorch's; inputs are (N, C, *size) or, unbatc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any
 
-from .. import tape
 from ..backends.protocol import Array
 from ..errors import ArgumentError
 from ..ops._run import as_array
@@ -19,9 +18,48 @@ from ..ops.conv_transpose import conv_transpose
 from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
+from ._pytorch_columns import fold, unfold
+from ._pytorch_sized import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+)
+from ._unbatched import batched, batched_one, one_or_all
 
 __all__ = [
-    f"{op}{rank}d" for op in ("avg_pool", "conv", "conv_transpose", "lp_pool", "max_pool", "max_unpool") for rank in (1, 2, 3)
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+    "unfold",
 ]
 
 
@@ -202,16 +240,16 @@ def _max_pool(
     def compute(x: Array) -> Any:
         return max_pool(
             x,
-            kernel=_one_or_all(kernel_size),
-            stride=_one_or_all(stride),
-            padding=_one_or_all(padding),
-            dilation=_one_or_all(dilation),
+            kernel=one_or_all(kernel_size),
+            stride=one_or_all(stride),
+            padding=one_or_all(padding),
+            dilation=one_or_all(dilation),
             ceil_mode=ceil_mode,
             return_indices=return_indices,
             rules="pytorch",
         )
 
-    return _batched(rank, input, compute)
+    return batched(rank, input, compute)
 
 
 def _avg_pool(
@@ -227,25 +265,37 @@ def _avg_pool(
     def compute(x: Array) -> Array:
         return avg_pool(
             x,
-            kernel=_one_or_all(kernel_size),
-            stride=_one_or_all(stride),
-            padding=_one_or_all(padding),
+            kernel=one_or_all(kernel_size),
+            stride=one_or_all(stride),
+            padding=one_or_all(padding),
             ceil_mode=ceil_mode,
             count_include_pad=count_include_pad,
             divisor_override=divisor_override,
             rules="pytorch",
         )
 
-    return _batched_one(rank, input, compute)
+    return batched_one(rank, input, compute)
 
 
 def _lp_pool(rank: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Array:
-    def compute(x: Array) -> Array:
-        return lp_pool(
-            x, p=norm_type, kernel=_one_or_all(kernel_size), stride=_one_or_all(stride), ceil_mode=ceil_mode, rules="pytorch"
+    listed = isinstance(kernel_size, list | tuple)
+    if listed and (len(kernel_size) != rank or (rank == 1 and not math.isinf(norm_type))):
+        raise ArgumentError(
+            "lp_pool takes its kernel unexpanded",
+            given={"kernel_size": kernel_size},
+            required="an int" if rank == 1 else f"an int, or {rank} of them: {len(kernel_size)}",
+            because="PyTorch 2.13, torch/nn/functional.py lp_pool",
+            operator=f"lp_pool{rank}d",
+            rules="pytorch",
+            hint=f"kernel_size={kernel_size[0] if kernel_size else 2}",
         )
 
-    return _batched_one(rank, input, compute)
+    def compute(x: Array) -> Array:
+        return lp_pool(
+            x, p=norm_type, kernel=one_or_all(kernel_size), stride=one_or_all(stride), ceil_mode=ceil_mode, rules="pytorch"
+        )
+
+    return batched_one(rank, input, compute)
 
 
 def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Array:
@@ -257,14 +307,14 @@ def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: A
         return max_unpool(
             x,
             places,
-            kernel=_one_or_all(kernel_size),
-            stride=_one_or_all(stride),
-            padding=_one_or_all(padding),
+            kernel=one_or_all(kernel_size),
+            stride=one_or_all(stride),
+            padding=one_or_all(padding),
             output_size=output_size if output_size is None else tuple(output_size)[-rank:],
             rules="pytorch",
         )
 
-    return _batched_one(rank, input, compute)
+    return batched_one(rank, input, compute)
 
 
 def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Array:
@@ -273,14 +323,14 @@ def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: A
             x,
             weight,
             bias,
-            stride=_one_or_all(stride),
-            padding=_one_or_all(padding),
-            dilation=_one_or_all(dilation),
+            stride=one_or_all(stride),
+            padding=one_or_all(padding),
+            dilation=one_or_all(dilation),
             groups=groups,
             rules="pytorch",
         )
 
-    return _batched_one(rank, input, compute)
+    return batched_one(rank, input, compute)
 
 
 def _conv_transpose(
@@ -291,45 +341,12 @@ def _conv_transpose(
             x,
             weight,
             bias,
-            stride=_one_or_all(stride),
-            padding=_one_or_all(padding),
-            output_padding=_one_or_all(output_padding),
-            dilation=_one_or_all(dilation),
+            stride=one_or_all(stride),
+            padding=one_or_all(padding),
+            output_padding=one_or_all(output_padding),
+            dilation=one_or_all(dilation),
             groups=groups,
             rules="pytorch",
         )
 
-    return _batched_one(rank, input, compute)
-
-
-def _batched(rank: int, input: Any, compute: Callable[[Array], Any]) -> Any:
-    """Run on (N, C, *size); an unbatched input gets a batch axis and its results lose it."""
-    x = as_array(input, "input")
-    if x.ndim not in (rank + 1, rank + 2):
-        raise ArgumentError(
-            "input has the wrong rank",
-            given={"input": x},
-            required=f"input.ndim is {rank + 1} (unbatched) or {rank + 2}: {x.ndim}",
-            because="PyTorch 2.13, torch.nn.functional",
-        )
-    if x.ndim == rank + 2:
-        return compute(x)
-    result = compute(tape.view(x, lambda a: a[None], lambda g: g[0]))
-    if isinstance(result, tuple):
-        return tuple(tape.view(y, lambda a: a[0], lambda g: g[None]) for y in result)
-    return tape.view(result, lambda a: a[0], lambda g: g[None])
-
-
-def _batched_one(rank: int, input: Any, compute: Callable[[Array], Array]) -> Array:
-    """_batched for functions with one result."""
-    y: Array = _batched(rank, input, compute)
-    return y
-
-
-def _one_or_all(value: Any) -> Any:
-    """A one-element list stands for its element, an empty stride for none, as PyTorch expands them."""
-    if isinstance(value, list | tuple):
-        if not value:
-            return None
-        return value[0] if len(value) == 1 else tuple(value)
-    return value
+    return batched_one(rank, input, compute)

@@ -12,11 +12,15 @@ OPERATORS: dict[str, str] = {
     "min_pool": "least tap of each window",
     "avg_pool": "mean of each window",
     "lp_pool": "p-norm of each window",
+    "adaptive_pool": "mean or greatest tap of windows that give an output of a chosen size",
+    "global_pool": "mean, greatest or least tap or p-norm of a whole plane",
+    "fractional_pool": "greatest tap of windows at random places, for an output of any size",
     "stochastic_pool": "one tap of each window, drawn in proportion to its activation",
     "max_unpool": "values back to the places they were the maximum of",
     "conv": "convolution (cross-correlation), grouped, dilated, any edge",
     "conv_transpose": "the adjoint of a convolution",
     "unfold": "the pixels of every window as columns",
+    "fold": "columns summed back into an image",
     "matmul": "rows of x times a matrix",
     "elementwise": "functions of one array, products, sums and maxima of two, element by element",
     "broadcast": "a smaller array along some axes: scales, biases, slopes",
@@ -31,4 +35,10 @@ OPERATORS: dict[str, str] = {
 }
 """operator -> what it computes. The module, and the function in it, have the same name."""
 
-__all__ = ["OPERATORS", "backward", "forward"]
+FORMS: dict[str, tuple[str, ...]] = {
+    "adaptive_pool": ("avg_pool", "max_pool"),
+    "global_pool": ("avg_pool", "max_pool", "min_pool", "lp_pool"),
+}
+"""operator -> those whose plans and kernels it uses: it only chooses the windows."""
+
+__all__ = ["FORMS", "OPERATORS", "backward", "forward"]

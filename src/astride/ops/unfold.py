@@ -1,12 +1,13 @@
-"""Windows as columns: im2col, and its adjoint."""
+"""Windows as columns: im2col."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..backends.protocol import Array
-from ..errors import ArgumentError, ArrayError, AstrideError
-from ..plan.unfold import UnfoldPlan
+from ..errors import ArrayError, AstrideError
+from ..plan import ConvPlan, Shape, UnfoldPlan
+from ..plan.kinds import Direction, Layout
 from ._run import as_array, make_plan, run
 
 
@@ -17,6 +18,7 @@ def unfold(
     stride: Any = None,
     padding: Any = None,
     dilation: Any = None,
+    layout: str = "channels_first",
     rules: str = "explicit",
     out: Array | None = None,
     backend: str | None = None,
@@ -24,13 +26,15 @@ def unfold(
 ) -> Array:
     """The pixels of every window that a convolution by these rules would read, as columns (im2col).
 
-    Shapes    x (N, C, *size) → y (N, C * taps, *out): row c * taps + j is tap j of channel c, taps in row-major order
-    Numbers   float32, float64 → the same, exact; gradients are summed in that dtype
+    Shapes    x (N, C, *size) -> y (N, C * taps, *out): row c * taps + j is tap j of channel c, taps in row-major order;
+              channels last: x (N, *size, C), y (N, *out, C * taps)
+    Numbers   float16, bfloat16, float32, float64; exact; gradients of half types are summed in float32
     Edges     a tap outside the input is 0, or what the rules' edge mode reads there
     Gradient  every pixel gets the sum of the taps that read it (col2im); only x's shape is kept
-    Raises    ArgumentError: what the rules' convolution refuses; channels last
+    Raises    ArgumentError: what the rules' convolution refuses; a dtype that is none of these
               ArrayError: x has not one to three spatial axes; UnsupportedError: the rules have no convolution
-    Source    Caffe, src/caffe/util/im2col.cpp; the windows are those of rules/<framework>.py's conv
+    Source    Caffe, src/caffe/util/im2col.cpp; PyTorch 2.13, aten/src/ATen/native/im2col.h; the windows are those of
+              rules/<framework>.py's conv
     Example
     >>> import numpy as np, astride
     >>> astride.unfold(np.float32([[[1, 2, 3]]]), kernel=2).tolist()
@@ -42,15 +46,36 @@ def unfold(
         raise ArrayError(
             "x has not one to three spatial axes", given={"x": x}, required=f"1 <= x.ndim - 2 <= 3: {rank}", operator="unfold"
         )
-    if options.get("layout", "channels_first") != "channels_first":
-        raise ArgumentError("columns are channels first", given={"layout": options["layout"]}, operator="unfold", rules=rules)
-    sizes = (kernel,) * rank if isinstance(kernel, int) else tuple(kernel)
-    given = {"x": x, "kernel": kernel}
-    arguments = {"stride": stride, "padding": padding, "dilation": dilation, **options}
-    try:
-        windows = make_plan("conv", rules, x.shape, (1, x.shape[1], *sizes), x.dtype.name, given=given, **arguments)
-    except AstrideError as error:
-        error.operator = "unfold"
-        raise
-    plan = UnfoldPlan(dtype=x.dtype.name, axes=windows.axes, edge=windows.edge)
+    arguments = {"stride": stride, "padding": padding, "dilation": dilation, "layout": layout, **options}
+    windows = windows_of("unfold", rules, x.shape, kernel, x.dtype.name, {"x": x, "kernel": kernel}, arguments)
+    plan = columns_plan(windows, Direction.FORWARD)
     return run(plan, x, out=out, backend=backend, rules=rules)[0]
+
+
+def windows_of(
+    op: str, rules: str, shape: Shape, kernel: Any, dtype: str, given: dict[str, Any], arguments: dict[str, Any]
+) -> ConvPlan:
+    """The plan of a convolution with one filter over an image of this shape; its errors under the operator's name."""
+    rank = len(shape) - 2
+    sizes = (kernel,) * rank if isinstance(kernel, int) else tuple(kernel)
+    last = str(arguments.get("layout", "")).endswith(("C", "last"))
+    try:
+        found: ConvPlan = make_plan(
+            "conv", rules, shape, (1, shape[-1] if last else shape[1], *sizes), dtype, given=given, **arguments
+        )
+    except AstrideError as error:
+        error.operator = op
+        raise
+    return found
+
+
+def columns_plan(windows: ConvPlan, direction: Direction) -> UnfoldPlan:
+    """These windows as columns, or columns of these windows as an image."""
+    return UnfoldPlan(
+        dtype=windows.dtype,
+        axes=windows.axes,
+        edge=windows.edge,
+        direction=direction,
+        layout=Layout(windows.layout),
+        accumulate=windows.accumulate,
+    )

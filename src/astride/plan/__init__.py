@@ -9,6 +9,7 @@ from .axis import Axis, ExplicitAxis, StridedAxis
 from .base import Plan, Shape
 from .conv import ConvPlan
 from .dense import ElementwisePlan, MatmulPlan, SoftmaxLossPlan, SoftmaxPlan
+from .fractional import FractionalPlan
 from .layout import LayoutPlan
 from .norms import BatchNormPlan, BroadcastPlan, LrnPlan, MvnPlan
 from .pool import PoolPlan
@@ -22,6 +23,7 @@ PLANS: dict[str, type[Plan]] = {
         PoolPlan,
         ConvPlan,
         UnpoolPlan,
+        FractionalPlan,
         UnfoldPlan,
         MatmulPlan,
         ElementwisePlan,
@@ -56,6 +58,7 @@ __all__ = [
     "ConvPlan",
     "ElementwisePlan",
     "ExplicitAxis",
+    "FractionalPlan",
     "LayoutPlan",
     "LrnPlan",
     "MatmulPlan",

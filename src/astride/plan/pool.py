@@ -44,7 +44,8 @@ class PoolPlan(Plan):
     Averages      divisor (with divisor_override, divisor_pad) decides what the sum is divided by, rounding what
                   becomes of an integer's rest; integers are summed in `accumulate`, which wraps around.
     Lp            p, lp_form, lp_scale, zero_window; p = infinity is the greatest absolute value. lp_scaled keeps
-                  the powers of huge and tiny values from overflowing; without it they do, as in PyTorch.
+                  the powers of huge and tiny values from overflowing; without it they do, and pixels no window reads have
+                  the gradient 0 * x^(p-1), NaN where that power is none, as in PyTorch.
     Stochastic    threshold is the dtype in which draw * sum is formed (Caffe: float32 always).
     Outside       edge (with edge_value) says what a tap outside the input reads, empty what a window gives
                   that has no tap inside.

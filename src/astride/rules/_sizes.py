@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ArgumentError
-from ..plan import StridedAxis
+from ..plan import ExplicitAxis, StridedAxis
 from ..plan.base import axis_names
 from ._arguments import Pads, PerAxis
 
@@ -79,3 +79,12 @@ def transposed_axes(
             )
         axes.append(StridedAxis(size=out, kernel=k, stride=s, dilation=d, pad_lo=lo, pad_hi=hi - more, out=n))
     return tuple(axes)
+
+
+def adaptive_axes(sizes: PerAxis, outs: PerAxis) -> tuple[ExplicitAxis, ...]:
+    """Axes of `out` windows [floor(i*n / out), ceil((i+1)*n / out)): together they cover the input, neighbours share at
+    most one pixel."""
+    return tuple(
+        ExplicitAxis(n, tuple(i * n // out for i in range(out)), tuple(-(-(i + 1) * n // out) for i in range(out)))
+        for n, out in zip(sizes, outs, strict=True)
+    )

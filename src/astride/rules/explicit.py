@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError
-from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
+from ..plan import ConvPlan, FractionalPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
 from ..plan.kinds import (
     Direction,
     Divisor,
@@ -46,6 +46,7 @@ from ._arguments import (
     spatial,
     whole,
 )
+from ._sized import adaptive, fractional
 from ._weights import transposed_weights_of, weights_of
 
 WHY = "explicit rules"
@@ -130,6 +131,33 @@ def avg_pool(
     )
 
 
+def adaptive_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    output_size: Any,
+    reduce: str = "average",
+    layout: str = "channels_first",
+    nan: str = "propagated",
+    tie: str = "first",
+) -> PoolPlan:
+    """Windows [floor(i*n/o), ceil((i+1)*n/o)); `reduce` "average" or "max", the latter's `nan`, `tie` as in plan/kinds."""
+    return adaptive(shape, dtype, output_size, reduce, layout, WHY, nan=kind(Nan, nan, "nan"), tie=kind(Tie, tie, "tie"))
+
+
+def fractional_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    kernel: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    layout: str = "channels_first",
+) -> FractionalPlan:
+    """Maxima of windows at random places; a plane's samples follow its axes in order."""
+    return fractional(shape, dtype, kernel, output_size, output_ratio, layout, WHY)
+
+
 def lp_pool(
     shape: Shape,
     dtype: str = "float32",
@@ -209,8 +237,10 @@ def max_unpool(
     output_size: Any = None,
     layout: str = "channels_first",
     index_base: str = "plane",
+    index_size: Any = None,
 ) -> UnpoolPlan:
-    """Values to the places their indices name, in planes of `output_size`, or of (n-1)*stride + kernel - pads."""
+    """Values to the places their indices name, in planes of `output_size`, or of (n-1)*stride + kernel - pads.
+    `index_size` is the size of the planes that indices count in, where that is another."""
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     if output_size is not None:
@@ -229,6 +259,7 @@ def max_unpool(
         out=out,
         layout=place,
         index_base=kind(IndexBase, index_base, "index_base"),
+        index_size=None if index_size is None else per_axis(index_size, rank, "index_size"),
     )
 
 

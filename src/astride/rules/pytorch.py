@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError
-from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
+from ..plan import ConvPlan, FractionalPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
 from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
@@ -30,10 +30,12 @@ from ._arguments import (
     symmetric,
     whole,
 )
+from ._sized import adaptive, fractional
 from ._weights import transposed_weights_of, weights_of
 
 POOL = "PyTorch 2.13, aten/src/ATen/native/Pool.h"
 CONV = "PyTorch 2.13, aten/src/ATen/native/Convolution.cpp"
+FRACTIONAL = "PyTorch 2.13, aten/src/ATen/native/FractionalMaxPool2d.cpp"
 LP = "PyTorch 2.13, torch/nn/functional.py lp_pool"
 EDGES = {"zeros": Edge.SKIP, "reflect": Edge.MIRROR, "replicate": Edge.CLAMP, "circular": Edge.WRAP}
 
@@ -80,16 +82,7 @@ def avg_pool(
     """Divides by the taps inside the padded input (overhang not counted), by the real ones, or by `divisor_override`."""
     only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, "PyTorch's average pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, ceil_mode)
-    if len(axes) == 3:
-        for i, axis in enumerate(axes):
-            if axis.size < axis.kernel:  # avg_pool3d alone checks the unpadded size
-                raise ArgumentError(
-                    "the kernel is larger than the input",
-                    given={"kernel": kernel},
-                    required=f"kernel <= size, on axis {axis_names(3)[i]}: {axis.kernel} <= {axis.size}",
-                    because="PyTorch 2.13, avg_pool3d",
-                    hint=f"kernel={axis.size} on axis {axis_names(3)[i]}",
-                )
+    _fits_unpadded(axes)
     if divisor_override is not None:
         if len(axes) == 1:
             raise ArgumentError(
@@ -114,6 +107,31 @@ def avg_pool(
     )
 
 
+def adaptive_pool(
+    shape: Shape, dtype: str = "float32", *, output_size: Any, reduce: str = "average", layout: str = "channels_first"
+) -> PoolPlan:
+    """Windows [floor(i*n/o), ceil((i+1)*n/o)) (AdaptivePooling.h); the maximum's NaN and ties are max_pool's."""
+    place, _ = spatial(shape, layout)
+    if channels(shape, place) < 1:
+        raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)
+    return adaptive(shape, dtype, output_size, reduce, layout, POOL, tie=Tie.LAST_NAN)
+
+
+def fractional_pool(
+    shape: Shape,
+    dtype: str = "float32",
+    *,
+    kernel: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    layout: str = "channels_first",
+) -> FractionalPlan:
+    """Maxima at places a sample per plane decides. In 2-D the first of a plane's two samples is the width's
+    (FractionalMaxPool2d.cpp), in 3-D they follow depth, height, width (FractionalMaxPool3d.cpp). PyTorch has no 1-D form."""
+    order = (1, 0) if len(shape) == 4 else None
+    return fractional(shape, dtype, kernel, output_size, output_ratio, layout, FRACTIONAL, sample_axes=order)
+
+
 def lp_pool(
     shape: Shape,
     dtype: str = "float32",
@@ -132,6 +150,8 @@ def lp_pool(
     only(padding if isinstance(padding, int) else max(padding), "padding", 0, LP)
     only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, LP)
     place, axes = _windows(shape, layout, kernel, stride, 0, 1, ceil_mode)
+    if not math.isinf(float(p)):
+        _fits_unpadded(axes)  # an average of powers
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, LP),
         axes=axes,
@@ -282,6 +302,19 @@ def _windows(
     if ceil_mode:
         outs = tuple(_sizes.clipped(out, n, pi, si) for out, n, pi, si in zip(outs, sizes, p, s, strict=True))
     return place, _sizes.strided_axes(sizes, k, s, d, tuple((pi, pi) for pi in p), outs, because=POOL)
+
+
+def _fits_unpadded(axes: tuple[StridedAxis, ...]) -> None:
+    """avg_pool3d alone refuses a kernel larger than the input without its padding, in ceil mode too."""
+    for i, axis in enumerate(axes if len(axes) == 3 else ()):
+        if axis.size < axis.kernel:
+            raise ArgumentError(
+                "the kernel is larger than the input",
+                given={"kernel": tuple(a.kernel for a in axes)},
+                required=f"kernel <= size, on axis {axis_names(3)[i]}: {axis.kernel} <= {axis.size}",
+                because="PyTorch 2.13, avg_pool3d",
+                hint=f"kernel={axis.size} on axis {axis_names(3)[i]}",
+            )
 
 
 def _conv_pads(padding: Any, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, rank: int) -> Pads:

@@ -31,6 +31,7 @@ class OneWindow:
     rows, rows_gradient                                    the same on arrays
     empty(plan, dtype, place)                              -> the value of a window with no tap inside the input
     keeps(plan)                                            -> which of "offsets", "x", "y" backward needs
+    unread(plan, saved, dx)                                sets the gradient of pixels no window reads, where it is not 0
     """
 
     numbers: Callable[..., tuple[Any, int]]
@@ -39,6 +40,7 @@ class OneWindow:
     rows_gradient: Callable[..., Array]
     empty: Callable[[PoolPlan, np.dtype[Any], Place], Any]
     keeps: Callable[[PoolPlan], frozenset[str]]
+    unread: Callable[[PoolPlan, Saved, Array], None] = lambda plan, saved, dx: None
 
 
 def kernels(one: OneWindow, forward_im2col: Callable[..., Any], backward_im2col: Callable[..., Any]) -> tuple[Kernel, ...]:
@@ -62,6 +64,7 @@ def kernels(one: OneWindow, forward_im2col: Callable[..., Any], backward_im2col:
             assert shape is not None
             gradient = PixelGradient(shape, dy.dtype, plan.layout, extension(plan.axes, plan.edge), plan.accumulate)
             step(one, plan, dy, saved, gradient.total)
+            one.unread(plan, saved, gradient.total)
             return (gradient.finish(), None)
 
         return backward

@@ -125,7 +125,22 @@ def backward_im2col(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[b
     scaled = dyv * _scales(plan).astype(wide)
     for tap in taps(grown.axes):
         tap.add(gradient.total, slopes(plan, tap.read(xv), tap.of(yv)) * tap.of(scaled))
+    unread(plan, saved, gradient.total)
     return (gradient.finish(), None)
+
+
+def unread(plan: PoolPlan, saved: Saved, dx: Array) -> None:
+    """Where powers are formed as they are, a pixel no window reads gets 0 times the slope of its power: 0, or NaN."""
+    if plan.lp_scaled or math.isinf(plan.p) or saved.x is None:
+        return
+    grown = extension(plan.axes, plan.edge)
+    reads = np.zeros([axis.size for axis in grown.axes], np.int64)
+    for tap in taps(grown.axes):
+        tap.add(reads, np.ones([axis.out for axis in grown.axes], np.int64)[tap.windows])
+    x = grown.grow(as_channels_first(saved.x, plan.layout), plan.edge_value)[..., reads == 0].astype(dx.dtype)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        base = np.abs(x) if plan.lp_form is LpForm.ABSOLUTE else x
+        dx[..., reads == 0] = 0 * np.power(base, dx.dtype.type(plan.p - 1))
 
 
 def as_maximum(plan: PoolPlan) -> PoolPlan:
@@ -209,4 +224,6 @@ def _slope(plan: PoolPlan, value: float, y: float) -> float:
     return float(np.power(np.float64(value) / np.float64(y), np.float64(plan.p - 1)))
 
 
-KERNELS = kernels(OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps), forward_im2col, backward_im2col)
+KERNELS = kernels(
+    OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps, unread), forward_im2col, backward_im2col
+)

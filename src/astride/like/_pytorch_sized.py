@@ -1,0 +1,106 @@
+"""torch.nn.functional's poolings that are told the size of their output. Part of like.pytorch, which exports them."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from ..backends.protocol import Array
+from ..ops._run import as_array
+from ..ops.adaptive_pool import adaptive_pool
+from ..ops.fractional_pool import fractional_pool
+from ._unbatched import batched, batched_one, one_or_all
+
+
+def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
+    """Means over (N, C, L) or (C, L) that give output_size values. See astride.adaptive_pool."""
+    return _adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Array, output_size: Any) -> Array:
+    """Means over (N, C, H, W) or (C, H, W); None in output_size keeps that axis. See astride.adaptive_pool."""
+    return _adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Array, output_size: Any) -> Array:
+    """Means over (N, C, D, H, W) or (C, D, H, W); None in output_size keeps that axis. See astride.adaptive_pool."""
+    return _adaptive_avg_pool(3, input, output_size)
+
+
+def adaptive_max_pool1d(input: Array, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over (N, C, L) or (C, L) that give output_size values; indices flat in the plane. See astride.adaptive_pool."""
+    return _adaptive_max_pool(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Array, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over (N, C, H, W) or (C, H, W); indices flat in the plane. See astride.adaptive_pool."""
+    return _adaptive_max_pool(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Array, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over (N, C, D, H, W) or (C, D, H, W); indices flat in the volume. See astride.adaptive_pool."""
+    return _adaptive_max_pool(3, input, output_size, return_indices)
+
+
+def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Array:
+    def compute(x: Array) -> Array:
+        return adaptive_pool(x, output_size=one_or_all(output_size), rules="pytorch")  # type: ignore[no-any-return]
+
+    return batched_one(rank, input, compute)
+
+
+def _adaptive_max_pool(rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    def compute(x: Array) -> Any:
+        return adaptive_pool(x, output_size=one_or_all(output_size), reduce="max", return_indices=return_indices, rules="pytorch")
+
+    return batched(rank, input, compute)
+
+
+def fractional_max_pool2d(
+    input: Array,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Array | None = None,
+) -> Any:
+    """Maxima over (N, C, H, W) or (C, H, W) at random places; samples (N, C, 2), the width's first; None draws them.
+
+    See astride.fractional_pool.
+    """
+    return _fractional_max_pool(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+def fractional_max_pool3d(
+    input: Array,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Array | None = None,
+) -> Any:
+    """Maxima over (N, C, D, H, W) or (C, D, H, W) at random places; samples (N, C, 3); None draws them.
+
+    See astride.fractional_pool.
+    """
+    return _fractional_max_pool(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+def _fractional_max_pool(
+    rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any
+) -> Any:
+    drawn = None if samples is None else as_array(samples, "_random_samples")
+
+    def compute(x: Array) -> Any:
+        return fractional_pool(
+            x,
+            kernel=one_or_all(kernel_size),
+            output_size=one_or_all(output_size),
+            output_ratio=one_or_all(output_ratio),
+            samples=drawn if drawn is None else drawn[: x.shape[0]],
+            seed=secrets.randbits(64) if samples is None else None,
+            return_indices=return_indices,
+            rules="pytorch",
+        )
+
+    return batched(rank, input, compute)
