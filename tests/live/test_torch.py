@@ -108,17 +108,26 @@ def test_sweep(op: str, first: int) -> None:
     assert sum(assert_alike(call_of(op, seed)) for seed in range(first, first + 10 * BLOCK))
 
 
-def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another index, another gradient and an accepted bad call each fail the comparison."""
+@pytest.mark.parametrize("part", ["value", "index", "gradient"])
+def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     call = Call("max_pool1d", (np.array([[[1.0, 3, 3, 2]]]),), (2,), {"stride": 1, "return_indices": True})
     assert assert_alike(call)
-    right = F.max_pool1d
-    monkeypatch.setattr(F, "max_pool1d", lambda *a, **k: tuple(part + 1 for part in right(*a, **k)))
-    monkeypatch.setattr(astride, "vjp", lambda fn, *a, **k: (fn(*a, **k), lambda g: (a[0],)))
+    right = astride.vjp
+
+    def wrong(fn: Any, *args: Any, **kwargs: Any) -> Any:
+        (y, indices), pull = right(fn, *args, **kwargs)
+        off = {name: float(name == part) for name in ("value", "index", "gradient")}
+        return (y + off["value"], indices + int(off["index"])), lambda g: (pull(g)[0] + off["gradient"],)
+
+    monkeypatch.setattr(astride, "vjp", wrong)
     with pytest.raises(AssertionError):
         assert_alike(call)
-    bad = Call("max_pool1d", (np.ones((1, 1, 4)),), (2,), {"padding": 2})
-    monkeypatch.setattr(F, "max_pool1d", lambda *a, **k: (np.ones((1, 1, 2)),))
+
+
+def test_another_refusal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = Call("avg_pool1d", (np.ones((1, 1, 4)),), (2,), {"padding": 2})
+    assert not assert_alike(bad)
+    monkeypatch.setattr(astride, "vjp", lambda fn, *a, **k: (np.ones((1, 1, 2)), lambda g: (a[0],)))
     with pytest.raises(AssertionError, match="torch"):
         assert_alike(bad)
 

@@ -91,13 +91,14 @@ def _conv(case: dict[str, Any]) -> Call:
 
 
 def _transpose(case: dict[str, Any]) -> Call:
-    """SAME gives n*s pixels; an odd crop is at the start unless SAME_UPPER; `output_shape` decides where it is given."""
+    """SAME gives n*s pixels, or what the kernel reaches where that is less; an odd crop is at the start unless SAME_UPPER;
+    `output_shape` decides where it is given."""
     params, x, w = case["params"], x_of(case), array(case["other_inputs"][0])
     (s,) = params.get("strides", [1])
     (more,) = params.get("output_padding", [0])
     full = (x.shape[2] - 1) * s + w.shape[2] + more
     auto = params.get("auto_pad", "NOTSET")
-    wanted = params.get("output_shape", [x.shape[2] * s if auto in SAME else full])[0]
+    wanted = params.get("output_shape", [min(x.shape[2] * s, full) if auto in SAME else full])[0]
     crop = full - wanted
     before = crop // 2 if auto == "SAME_UPPER" else crop - crop // 2
     return Call(astride.conv_transpose, (x, w), dict(stride=s, padding=((before, crop - before),), output_padding=more))

@@ -1,0 +1,124 @@
+"""Small Caffe nets in OpenCV 4's Caffe importer, the last other reader of these files, against `like.caffe`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.compare import assert_near
+
+import astride
+from astride.like import caffe
+
+cv2 = pytest.importorskip("cv2", reason="OpenCV 4 is not installed: pip install 'opencv-python-headless<5'")
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(
+        not hasattr(cv2.dnn, "readNetFromCaffe"),
+        reason="this OpenCV has no Caffe importer: pip install 'opencv-python-headless<5'",
+    ),
+]
+
+TOLERANCE = 1e-5
+
+
+def net_text(shape: tuple[int, ...], layer: str) -> str:
+    dims = " ".join(f"dim: {n}" for n in shape)
+    return f'input: "data" input_shape {{ {dims} }}\nlayer {{ name: "L" bottom: "data" top: "out" {layer} }}'
+
+
+def opencv(x: Any, layer: str, weights: bytes | None = None) -> Any:
+    """The result of a one-layer net."""
+    files = [net_text(x.shape, layer).encode(), *([] if weights is None else [weights])]
+    net = cv2.dnn.readNetFromCaffe(*[np.frombuffer(file, np.uint8) for file in files])
+    net.setInput(x)
+    return net.forward()
+
+
+def fields(**values: Any) -> str:
+    return " ".join(f"{key}: {value}" for key, value in values.items())
+
+
+@pytest.mark.parametrize("pool", ["MAX", "AVE"])
+def test_pooling(pool: str) -> None:
+    """Every window that has a real tap; where all lie outside OpenCV gives 0, Caffe -FLT_MAX or 0/0. Pads are on both axes
+    or on none: OpenCV clips each axis by its own pad, Caffe both where either has one."""
+    rng = np.random.default_rng(len(pool))
+    compared = 0
+    for _ in range(60):
+        h, w = (int(n) for n in rng.integers(1, 9, 2))
+        kernel_h, kernel_w = (int(n) for n in rng.integers(1, 4, 2))
+        stride_h, stride_w = (int(n) for n in rng.integers(1, 4, 2))
+        pad_h, pad_w = int(rng.integers(0, kernel_h)), int(rng.integers(0, kernel_w))
+        if not (pad_h and pad_w):
+            pad_h = pad_w = 0
+        if h + 2 * pad_h < kernel_h or w + 2 * pad_w < kernel_w:
+            continue  # less than a stride too large: Caffe has one window, OpenCV none
+        window = dict(kernel_h=kernel_h, kernel_w=kernel_w, stride_h=stride_h, stride_w=stride_w, pad_h=pad_h, pad_w=pad_w)
+        x = rng.normal(size=(2, 3, h, w)).astype("float32")
+        y = caffe.pooling(x, pool=pool, **window)
+        plan = astride.rules.caffe.pooling(x.shape, pool=pool, **window)
+        inside = [np.array([any(0 <= p < axis.size for p in axis.taps(i)) for i in range(axis.out)]) for axis in plan.axes]
+        real = np.logical_and.outer(*inside)
+        got = opencv(x, f'type: "Pooling" pooling_param {{ pool: {pool} {fields(**window)} }}')
+        assert got.shape == y.shape, window
+        assert_near(y[..., real], got[..., real], TOLERANCE, str(window))
+        compared += 1
+    assert compared > 30
+
+
+def test_global_pooling() -> None:
+    x = np.random.default_rng(3).normal(size=(2, 3, 5, 4)).astype("float32")
+    for pool in ("MAX", "AVE"):
+        got = opencv(x, f'type: "Pooling" pooling_param {{ pool: {pool} global_pooling: true }}')
+        assert_near(caffe.pooling(x, pool=pool, global_pooling=True), got, TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "Deconvolution"])
+def test_convolutions(kind: str, tmp_path: Any) -> None:
+    """Weights go through a .caffemodel that astride writes and OpenCV reads. (OpenCV ignores a deconvolution's dilation, and
+    reads outside its memory where the pad is not smaller than the kernel.)"""
+    rng = np.random.default_rng(len(kind))
+    for _ in range(25):
+        group = int(rng.choice([1, 2, 3]))
+        channels, filters = 2 * group, 3 * group
+        kernel = int(rng.integers(1, 4))
+        settings = dict(
+            num_output=filters,
+            kernel_size=kernel,
+            stride=int(rng.integers(1, 3)),
+            pad=int(rng.integers(0, min(kernel, 2))),
+            dilation=int(rng.integers(1, 3)) if kind == "Convolution" else 1,
+            group=group,
+        )
+        x = rng.normal(size=(1, channels, *(int(n) for n in rng.integers(6, 10, 2)))).astype("float32")
+        layer = f'type: "{kind}" convolution_param {{ {fields(**settings)} }}'
+        net = astride.load_caffe(net_text(x.shape, layer))
+        for parameter in net.params["L"]:
+            parameter.data[...] = rng.normal(size=parameter.shape)
+        path = tmp_path / "net.caffemodel"
+        net.save(path)
+        w, b = (parameter.data.copy() for parameter in net.params["L"])
+        fn = caffe.convolution if kind == "Convolution" else caffe.deconvolution
+        y = fn(x, w, b, **settings)
+        assert_near(net.forward(data=x)["out"], y, TOLERANCE, f"net, {settings}")
+        assert_near(y, opencv(x, layer, path.read_bytes()), TOLERANCE, f"OpenCV, {settings}")
+
+
+def test_the_comparison_can_fail() -> None:
+    x = np.random.default_rng(4).normal(size=(1, 1, 6, 6)).astype("float32")
+    got = opencv(x, 'type: "Pooling" pooling_param { pool: AVE kernel_size: 3 stride: 2 pad: 1 }')
+    with pytest.raises(AssertionError):
+        assert_near(astride.avg_pool(x, kernel=3, stride=2, padding=1, rounding="ceil"), got, TOLERANCE)
+
+
+def test_astride_reads_what_it_wrote(tmp_path: Any) -> None:
+    """The same file, read back by astride itself."""
+    x = np.random.default_rng(5).normal(size=(1, 2, 6, 6)).astype("float32")
+    layer = 'type: "Convolution" convolution_param { num_output: 3 kernel_size: 3 weight_filler { type: "xavier" } }'
+    net = astride.load_caffe(net_text(x.shape, layer))
+    net.save(tmp_path / "net.caffemodel")
+    again = astride.load_caffe(net_text(x.shape, layer), tmp_path / "net.caffemodel")
+    assert_near(again.forward(data=x)["out"], net.forward(data=x)["out"], 0.0)
