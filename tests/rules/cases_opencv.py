@@ -15,13 +15,7 @@ OPERATORS = {"MAX": astride.max_pool, "AVE": astride.avg_pool, "STOCHASTIC": ast
 
 def call_of(case: dict[str, Any]) -> Call | Planned:
     """A file's fields in the shared vocabulary; what the rules do not have (round_mode, stochastic pooling) is refused."""
-    if case["op"] == "readNetFromCaffe":  # OpenCV 5 has no such function, so nothing of its pools
-        return Call(astride.max_pool, (array_of_one(),), {"kernel": 1, "rules": "opencv5"})
     fields = fields_of(case["params"])
     named = {"kernel_size": "kernel", "pad": "padding"}
     arguments = {named.get(key, key): value for key, value in fields.items() if key != "pool"}
     return Call(OPERATORS[fields["pool"]], (x_of(case),), {**arguments, "rules": "opencv"})
-
-
-def array_of_one() -> Any:
-    return [[[1.0]]]

@@ -125,7 +125,7 @@ class ZeroWindow(StrEnum):
     """The gradient of an Lp window whose result is 0."""
 
     ZERO = "zero"  # 0 (PyTorch, MXNet)
-    FORMULA = "formula"  # x / y as written: 0/0 = NaN (the other reading of Apple's header)
+    FORMULA = "formula"  # (x/y)^(p-1) as written: 0/0 = NaN (the other reading of Apple's header), 1 for a signed sum (MXNet)
 
 
 class Direction(StrEnum):

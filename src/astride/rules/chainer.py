@@ -7,11 +7,12 @@ rounds sizes up and clips nothing. `unpooling` and `upsampling` are Chainer's ow
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
-from ..plan.kinds import Direction, Divisor, Empty, IndexBase, Layout, Nan, Reduce, Start, Tie, Unpicked
+from ..plan.kinds import Direction, Divisor, Edge, Empty, IndexBase, Layout, Nan, Reduce, Start, Tie
 from . import _sizes
 from ._arguments import (
     PerAxis,
@@ -44,9 +45,9 @@ def max_pool(
     layout: str = "channels_first",
     cover_all: bool = True,
 ) -> PoolPlan:
-    """NumPy's argmax over each window of the -inf-padded input: the first NaN wins, else the first greatest; a window behind
-    the input gives -inf. Indices are places inside the window, padding counted (for a window with no real tap Chainer says
-    0, astride -1)."""
+    """NumPy's argmax over each window of the input padded with -inf, which takes part: the first NaN wins, else the first
+    greatest, and -inf alone may lose to padding that stands before it, where its gradient goes too. Indices are places
+    inside the window, padding counted."""
     undilated(dilation, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, cover_all=cover_all)
     return PoolPlan(
@@ -57,7 +58,8 @@ def max_pool(
         start=Start.INFINITY,
         nan=Nan.PROPAGATED,
         tie=Tie.FIRST_NAN,
-        unpicked=Unpicked.FIRST_TAP,
+        edge=Edge.CONSTANT,
+        edge_value=-math.inf,
         index_base=IndexBase.WINDOW,
         accumulate=accumulator(dtype),
     )
@@ -75,7 +77,7 @@ def avg_pool(
     pad_value: int | None = 0,
 ) -> PoolPlan:
     """Divides by the kernel's taps (`pad_value` 0) or by the real ones (None). Sizes round down: averages have no
-    `cover_all`."""
+    `cover_all`. A window of padding alone is 0/0 = NaN under None; Chainer's divisor there may fall below 0 and give -0."""
     undilated(dilation, POOL)
     if pad_value not in (0, None):
         raise ArgumentError(

@@ -1,18 +1,19 @@
 """MXNet 1.9.1 on the CPU (its oneDNN build): the rules of Pooling, Convolution, Deconvolution and AdaptiveAvgPooling2D.
 
-Source: src/operator/nn/pooling.cc, pool.h, convolution.cc, deconvolution.cc, deconvolution-inl.h and
-contrib/adaptive_avg_pooling.cc; pooling confirmed by running it (tests/golden/semantics). Unverified: the sizes of
-convolution and the padding that `target_shape` chooses were read only (the CPU build fails on `target_shape`); other
-builds and GPUs. `stride` defaults to the kernel here, to 1 in MXNet and astride.like.mxnet.
+Source: src/operator/nn/pooling.cc, pool.h, mkldnn/mkldnn_pooling.cc, convolution.cc, deconvolution.cc, deconvolution-inl.h and
+contrib/adaptive_avg_pooling.cc; confirmed by running it (tests/golden/semantics, docs/rules/mxnet.md), in float32. Unverified:
+the padding that `target_shape` chooses was read only (the CPU build fails wherever it cuts something off); other builds
+and GPUs. `stride` defaults to the kernel here, to 1 in MXNet and astride.like.mxnet.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
-from ..plan.kinds import Direction, Divisor, Empty, Layout, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked, ZeroWindow
+from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked, ZeroWindow
 from . import _sizes
 from ._arguments import (
     Pads,
@@ -49,8 +50,9 @@ def max_pool(
     layout: str = "channels_first",
     pooling_convention: str = "valid",
 ) -> PoolPlan:
-    """Strict `>` from the lowest finite value, first wins, NaN never does; the gradient of a window of -inf or NaN alone
-    goes to its first tap. "full" rounds up and keeps windows behind the input, which give the lowest finite value."""
+    """Strict `>` from the lowest finite value, first wins, NaN never does. The gradient of a window of -inf or NaN alone goes
+    to its first place, and is lost where that is padding: so padding is said to take part, as -inf. "full" rounds up and
+    keeps windows behind the input, which give the lowest finite value."""
     place, axes = _windows(shape, layout, kernel, stride, padding, dilation, pooling_convention)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),
@@ -61,6 +63,8 @@ def max_pool(
         nan=Nan.COMPARED,
         tie=Tie.FIRST,
         unpicked=Unpicked.FIRST_TAP,
+        edge=Edge.CONSTANT if any(axis.pad_lo for axis in axes) else Edge.SKIP,
+        edge_value=-math.inf if any(axis.pad_lo for axis in axes) else 0.0,
         accumulate=accumulator(dtype),
     )
 
@@ -79,9 +83,11 @@ def avg_pool(
     pool_type: str = "avg",
 ) -> PoolPlan:
     """Divides by the taps inside the padded input (overhang not counted) or, without `count_include_pad`, by the real ones;
-    0 for a window behind the input. `pool_type` "sum" divides by nothing."""
-    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, pooling_convention)
-    if choice(pool_type, "pool_type", ("avg", "sum")) == "sum":
+    0 for a window behind the input (in three axes MXNet gives NaN for some). `pool_type` "sum" divides by nothing and takes
+    any padding."""
+    summed = choice(pool_type, "pool_type", ("avg", "sum")) == "sum"
+    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, pooling_convention, any_padding=summed)
+    if summed:
         divisor = Divisor.OVERRIDE
     else:
         divisor = Divisor.PADDED if count_include_pad else Divisor.VALID
@@ -110,7 +116,8 @@ def lp_pool(
     pooling_convention: str = "valid",
 ) -> PoolPlan:
     """(sum x^p)^(1/p) without absolute values, p one of 1, 2, 3: a signed sum, the norm, the real cube root of a signed sum
-    of cubes. Padding adds nothing; the gradient (x/y)^(p-1) is 0 where the result is. MXNet has no default for p."""
+    of cubes. Padding, of any size, adds nothing; the gradient (x/y)^(p-1) is 0 where the result is, but 1 for p = 1.
+    MXNet has no default for p."""
     if p not in POWERS:
         raise ArgumentError(
             "MXNet has three powers only",
@@ -119,7 +126,7 @@ def lp_pool(
             because="MXNet 1.9.1, src/operator/nn/pool_utils.h",
             hint='p=2, or rules="explicit" with form="signed_root"',
         )
-    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, pooling_convention)
+    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, pooling_convention, any_padding=True)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),
         axes=axes,
@@ -129,7 +136,7 @@ def lp_pool(
         lp_form=LpForm.SIGNED_ROOT,
         lp_scale=LpScale.SUM,
         lp_scaled=False,
-        zero_window=ZeroWindow.ZERO,
+        zero_window=ZeroWindow.FORMULA if p == 1 else ZeroWindow.ZERO,
         empty=Empty.ZERO,
         accumulate=accumulator(dtype),
     )
@@ -158,11 +165,11 @@ def conv(
     groups: int = 1,
     layout: str = "channels_first",
 ) -> ConvPlan:
-    """Zeros outside, floor((n + 2*padding - K) / stride) + 1; no dilation in three axes."""
+    """Zeros outside, floor((n + 2*padding - K) / stride) + 1."""
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)
-    s, d = per_axis(stride, rank, "stride"), _dilations(dilation, rank, CONV)
+    s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
     p = symmetric(padding, rank, "MXNet")
     outs = tuple(
         _sizes.floor(n, 2 * pi, _sizes.reach(k, di), si) for n, pi, k, di, si in zip(sizes, p, kernel, d, s, strict=True)
@@ -196,7 +203,7 @@ def conv_transpose(
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     kernel, out_channels = transposed_weights_of(w_shape, rank, channels(shape, place), groups)
-    s, d = per_axis(stride, rank, "stride"), _dilations(dilation, rank, DECONV)
+    s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
     if target_shape is None:
         p, extra = symmetric(padding, rank, "MXNet"), per_axis(output_padding, rank, "output_padding", 0)
     else:
@@ -239,16 +246,19 @@ def _aimed(sizes: PerAxis, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, 
     return tuple((total + 1) // 2 for total in totals), tuple(total % 2 for total in totals)
 
 
-def _dilations(dilation: Any, rank: int, because: str) -> PerAxis:
-    if rank == 3:
-        undilated(dilation, because)
-    return per_axis(dilation, rank, "dilation")
-
-
 def _windows(
-    shape: Shape, layout: str, kernel: Any, stride: Any, padding: Any, dilation: Any, convention: str
+    shape: Shape,
+    layout: str,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    convention: str,
+    *,
+    any_padding: bool = False,
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
-    """Sizes in integers ("full" divides in float32 in MXNet, which differs above 2^24 only)."""
+    """Sizes in integers ("full" divides in float32 in MXNet, which differs above 2^24 only). Padding below the kernel is asked
+    for by oneDNN, which computes maxima and averages."""
     undilated(dilation, POOL)
     if choice(convention, "pooling_convention", ("valid", "full", "same")) == "same":
         raise ArgumentError(
@@ -263,7 +273,7 @@ def _windows(
     s = k if stride is None else per_axis(stride, rank, "stride")
     p = symmetric(padding, rank, "MXNet")
     for i, (n, ki, pi) in enumerate(zip(sizes, k, p, strict=True)):
-        if pi >= ki:
+        if pi >= ki and not any_padding:
             raise ArgumentError(
                 "the padding is not smaller than the kernel",
                 given={"padding": padding, "kernel": kernel},

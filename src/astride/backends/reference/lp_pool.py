@@ -41,7 +41,7 @@ def numbers_gradient(plan: PoolPlan, values: list[Any] | None, place: Place, y: 
     if math.isinf(plan.p):
         return [math.copysign(dy * (v != 0), v * dy) if tap == position else 0.0 for tap, v in enumerate(values)]
     if y == 0:
-        return [math.nan if plan.zero_window is ZeroWindow.FORMULA else 0.0] * len(values)
+        return [_slope_at_zero(plan) * _scale_of(plan, len(values)) * dy] * len(values)
     scale = _scale_of(plan, len(values))
     return [_slope(plan, v, y) * scale * dy for v in values]
 
@@ -180,8 +180,14 @@ def slopes(plan: PoolPlan, x: Array, y: Array) -> Array:
             slope = np.where(x == 0, ratio.dtype.type(0), np.copysign(magnitude, x)) if plan.p != 1 else np.sign(x)
         else:
             slope = np.ones_like(ratio) if plan.p == 1 else np.power(ratio, ratio.dtype.type(plan.p - 1))
-    flat = ratio.dtype.type(np.nan if plan.zero_window is ZeroWindow.FORMULA else 0)
-    return np.where(y == 0, flat, slope)
+    return np.where(y == 0, ratio.dtype.type(_slope_at_zero(plan)), slope)
+
+
+def _slope_at_zero(plan: PoolPlan) -> float:
+    """0, or the formula as written: (x/0)^(p-1), which is 1 for a signed sum."""
+    if plan.zero_window is ZeroWindow.ZERO:
+        return 0.0
+    return 1.0 if plan.p == 1 and plan.lp_form is not LpForm.ABSOLUTE else math.nan
 
 
 def _exponent(plan: PoolPlan, magnitude: Array) -> Array:
