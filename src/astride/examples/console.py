@@ -51,7 +51,8 @@ class Bar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._progress.stop()
+        if not self._progress.disable:  # rich before 14.3 would print an empty line
+            self._progress.stop()
 
 
 def show_guesses(guesses: Guesses, scores: Floats) -> None:
