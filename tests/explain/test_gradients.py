@@ -31,16 +31,19 @@ def test_every_operator_is_checked() -> None:
 @pytest.mark.parametrize("op", ["max_pool", "avg_pool", "stochastic_pool", "max_unpool", "matmul", "softmax_loss"])
 def test_gradients_agree(op: str) -> None:
     found = check_operator(op, rank=1)
-    assert all(checked.report for checked in found), [str(checked.report) for checked in found]
-    ruled = [name for name in RULES if has(name, op)]
-    assert {checked.rules for checked in found} == (set(ruled) or {None})
+    assert all(checked.good for checked in found), [str(checked.report) for checked in found]
+    ruled = {name for name in RULES if has(name, op)}
+    assert {checked.rules for checked in found} == (ruled or {None})
+    seen = {checked.rules for checked in found if checked.report is not None}
+    assert seen >= ruled & {"explicit", "caffe", "pytorch", "mps", "numpy_loops"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", SAMPLES)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_all_gradients_agree(op: str, rank: int) -> None:
-    assert all(checked.report for checked in check_operator(op, rank=rank))
+    found = check_operator(op, rank=rank)
+    assert all(checked.good for checked in found) and any(checked.report for checked in found)
 
 
 def test_a_check_that_saw_only_kinks_is_no_success() -> None:

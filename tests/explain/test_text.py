@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from astride.explain import Comparison, compare, render
+from astride.explain import Comparison, compare, facts, render
+from astride.plan.kinds import Divisor, Edge, Empty, IndexBase, LpForm, LpScale, Nan, Tie, Unpicked, ZeroWindow
 from astride.rules import RULES
 
 
@@ -76,6 +77,30 @@ def test_everything_fits_in_80_columns(comparison: Comparison) -> None:
     lines = printed(comparison).splitlines()
     assert len(lines) > 5
     assert [line for line in lines if len(line) > 80] == []
+
+
+def test_many_answers_are_grouped_by_what_they_agree_in() -> None:
+    """Of more than four, those with the same windows are drawn once, under all their names, and explained in one column."""
+    found = compare("max_pool", 8, ("caffe", "caffe", "pytorch", "caffe", "pytorch", "mps"), kernel=3, stride=2)
+    text = printed(found)
+    assert "  caffe, caffe, caffe\n" in text and "≠ pytorch, pytorch\n" in text and "  mps         8 -> 4" in text
+    assert text.count("window 0") == 3
+    assert [len(group) for group in found.groups(0)] == [3, 2, 1]
+    assert [len(group) for group in found.fact_groups()] == [3, 2, 1]
+
+
+def test_refusals_for_one_reason_stand_together() -> None:
+    assert "≠ caffe, mps refuse: has no max_unpool" in printed(compare("max_unpool", 4, ("caffe", "pytorch", "mps"), kernel=2))
+
+
+def test_every_choice_has_words() -> None:
+    for kind, words in (
+        (Tie, facts.TIES), (Nan, facts.NANS), (Unpicked, facts.UNPICKED), (Empty, facts.EMPTIES), (LpForm, facts.LP_FORMS),
+        (LpScale, facts.LP_SCALES), (ZeroWindow, facts.ZERO_WINDOWS), (IndexBase, facts.BASES),
+    ):  # fmt: skip
+        assert set(words) == set(kind), kind
+    assert set(facts.DIVISORS) == set(Divisor) - {Divisor.OVERRIDE}
+    assert set(facts.EDGES) == set(Edge) - {Edge.CONSTANT}
 
 
 def test_a_refusal_says_why_and_what_to_try() -> None:

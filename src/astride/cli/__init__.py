@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "upgrade": NETWORKS,
     "explain": RULES,
     "check": RULES,
+    "bench": RULES,
     "where": RULES,
 }
 """name -> its group in the help. The module, and the function in it, have the same name."""

@@ -15,7 +15,7 @@ SHADES = ("#2268b5", "#1f7a8c")
 MARGIN, LABEL, NOTE = 28.0, 118.0, 250.0
 CELL, LEAST_CELL = 30.0, 17.0
 ROW, GAP = 20.0, 26.0
-MOST_COLUMNS, MOST_WINDOWS = 32, 14
+MOST_COLUMNS, MOST_WINDOWS, COLUMNS = 32, 14, 4
 
 
 def draw_comparison(comparison: Comparison) -> Canvas:
@@ -29,8 +29,8 @@ def draw_comparison(comparison: Comparison) -> Canvas:
     canvas.width = max(2 * MARGIN + LABEL + len(cols) * cell + NOTE, 640)
     y = _title(canvas, comparison)
     for a in shown_axes:
-        for side in sides:
-            y = _Panel(canvas, comparison, side, a, cols, cell).draw(y) + GAP
+        for group in comparison.groups(a):
+            y = _Panel(canvas, comparison, group, a, cols, cell).draw(y) + GAP
     for side in comparison.sides:
         if not side.axes:
             y = _without_windows(canvas, side, y) + GAP
@@ -59,20 +59,27 @@ def _without_windows(canvas: Canvas, side: Side, y: float) -> float:
     """A refusal, or an answer that has no windows to draw."""
     canvas.text(MARGIN, y + 20, side.rules, size=16, bold=True)
     if side.error is not None:
-        canvas.text(MARGIN + LABEL, y + 20, f"refuses: {side.error.problem}", fill=PAST)
-        if side.error.required:
-            canvas.text(MARGIN + LABEL, y + 38, f"it requires {side.error.required}", size=11, fill=GREY)
-            return y + 40
+        width = canvas.width - 2 * MARGIN - LABEL
+        for line in wrapped(f"refuses: {side.error.problem}", width):
+            canvas.text(MARGIN + LABEL, y + 20, line, fill=PAST)
+            y += 18
+        for line in wrapped(f"it requires {side.error.required}" if side.error.required else "", width, 11):
+            canvas.text(MARGIN + LABEL, y + 18, line, size=11, fill=GREY)
+            y += 15
+        return y + 8
     elif side.facts is not None:
         canvas.text(MARGIN + LABEL, y + 20, f"output {side.facts['output']}     {'; '.join(side.formulas)}", fill=GREY)
     return y + 24
 
 
 class _Panel:
-    """One answer along one axis."""
+    """One answer along one axis, or several that have the same windows there."""
 
-    def __init__(self, canvas: Canvas, comparison: Comparison, side: Side, a: int, cols: Columns, cell: float) -> None:
-        self.canvas, self.comparison, self.side, self.a, self.cols, self.cell = canvas, comparison, side, a, cols, cell
+    def __init__(
+        self, canvas: Canvas, comparison: Comparison, group: tuple[Side, ...], a: int, cols: Columns, cell: float
+    ) -> None:
+        self.canvas, self.comparison, self.group, self.a, self.cols, self.cell = canvas, comparison, group, a, cols, cell
+        side = self.side = group[0]
         self.axis: AxisView = side.axes[a]
         self.first = comparison.answered[0]
         self.left = MARGIN + LABEL
@@ -100,14 +107,14 @@ class _Panel:
     def _head(self, y: float) -> float:
         canvas, axis = self.canvas, self.axis
         canvas.line((MARGIN, y), (canvas.width - MARGIN, y), stroke=PALE)
-        canvas.text(MARGIN, y + 24, self.side.rules, size=16, bold=True)
+        y = self._names(y)
         alike = self.comparison.alike()
         x = self.left
         if not alike:
             canvas.text(x, y + 24, f"axis {axis.name}", size=13, fill=GREY)
             x += 56
         size, out = (axis.out, axis.size) if self.transposed else (axis.size, axis.out)
-        differs = axis.out != self.first.axes[self.a].out
+        differs = (axis.size, axis.out) != (self.first.axes[self.a].size, self.first.axes[self.a].out)
         color = AMBER if differs else INK
         canvas.text(x, y + 24, str(size), size=16, bold=True, fill=color)
         x += text_width(str(size), 16, bold=True) + 6
@@ -120,6 +127,16 @@ class _Panel:
         if differs:
             self._badge(x, y + 11, f"unlike {self.first.rules}")
         return y + 32
+
+    def _names(self, y: float) -> float:
+        """The names to the left of the sizes, or above them where there are several. The line that the sizes stand in."""
+        if len(self.group) == 1:
+            self.canvas.text(MARGIN, y + 24, self.side.rules, size=16, bold=True)
+            return y
+        lines = wrapped(", ".join(side.rules for side in self.group), self.canvas.width - 2 * MARGIN, 16)
+        for i, line in enumerate(lines):
+            self.canvas.text(MARGIN, y + 24 + 21 * i, line, size=16, bold=True)
+        return y + 23 * len(lines)
 
     def _badge(self, x: float, y: float, text: str) -> None:
         self.canvas.box(x, y, text_width(text, 11, bold=True) + 14, 18, fill="#fff4e0", stroke=AMBER, radius=9)
@@ -199,26 +216,39 @@ def _edge(side: Side) -> Edge:
 
 
 def _differences(canvas: Canvas, comparison: Comparison, y: float) -> float:
-    """What else differs, a row each and a column an answer."""
+    """What else differs, a row each and a column an answer, at most COLUMNS of them side by side."""
     names = [name for name in comparison.differing if name not in ("output", "padding")]
     if not names:
         return y
     canvas.line((MARGIN, y), (canvas.width - MARGIN, y), stroke=PALE)
-    y += 24
-    width = (canvas.width - 2 * MARGIN - LABEL - 30) / len(comparison.answered)
-    columns = [MARGIN + LABEL + 30 + i * width for i in range(len(comparison.answered))]
-    canvas.text(MARGIN, y, "What else differs", bold=True)
-    for x, side in zip(columns, comparison.answered):
-        canvas.text(x, y, side.rules, bold=True)
-    y += 20
-    for name in names:
-        cells = [wrapped((side.facts or {}).get(name, "-"), width - 14, 11) for side in comparison.answered]
-        canvas.text(MARGIN, y, name, size=11, fill=GREY)
-        for x, lines in zip(columns, cells):
-            for i, line in enumerate(lines):
-                canvas.text(x, y + 15 * i, line, size=11, fill=INK if lines == cells[0] else AMBER)
-        y += 15 * max(map(len, cells)) + 5
+    groups = comparison.fact_groups()
+    for start in range(0, len(groups), COLUMNS):
+        chosen = groups[start : start + COLUMNS]
+        y = _facts(canvas, comparison, chosen, names, y + 24, min(len(groups), COLUMNS))
     return y + 8
+
+
+def _facts(
+    canvas: Canvas, comparison: Comparison, groups: tuple[tuple[Side, ...], ...], names: list[str], y: float, beside: int
+) -> float:
+    width = (canvas.width - 2 * MARGIN - LABEL - 30) / beside
+    columns = [MARGIN + LABEL + 30 + i * width for i in range(len(groups))]
+    canvas.text(MARGIN, y, "What else differs", bold=True)
+    heads = [wrapped(", ".join(side.rules for side in group), width - 14) for group in groups]
+    for x, head in zip(columns, heads):
+        for i, line in enumerate(head):
+            canvas.text(x, y + 16 * i, line, bold=True)
+    y += 16 * max(map(len, heads)) + 4
+    first = comparison.answered[0].facts or {}
+    for name in names:
+        cells = [(group[0].facts or {}).get(name, "-") for group in groups]
+        lines = [wrapped(cell, width - 14, 11) for cell in cells]
+        canvas.text(MARGIN, y, name, size=11, fill=GREY)
+        for x, cell, broken in zip(columns, cells, lines):
+            for i, line in enumerate(broken):
+                canvas.text(x, y + 15 * i, line, size=11, fill=INK if cell == first.get(name, "-") else AMBER)
+        y += 15 * max(map(len, lines)) + 5
+    return y
 
 
 def _legend(canvas: Canvas, sides: list[Side], y: float) -> float:
@@ -235,14 +265,16 @@ def _legend(canvas: Canvas, sides: list[Side], y: float) -> float:
     if any(tap.place is Place.OVERHANG for _, tap in outside):
         rows.append((None, PAST, "past the padding: the output was rounded up"))
     canvas.line((MARGIN, y), (canvas.width - MARGIN, y), stroke=PALE)
+    if len(sides) > 1:
+        rows.append((None, AMBER, f"unlike {sides[0].rules}"))
     x, y = MARGIN, y + 14
     for fill, stroke, text in rows:
-        canvas.box(x, y, 20, 11, fill=fill or "#ffffff", stroke=stroke, radius=2)
+        width = 27 + text_width(text, 11) + 22
+        if x + width > canvas.width - MARGIN and x > MARGIN:
+            x, y = MARGIN, y + 22
+        canvas.box(x, y, 20, 11, fill=fill or "#ffffff", stroke=stroke, line=1.5 if stroke == AMBER else 1, radius=2)
         if fill == SHADES[0]:
             canvas.box(x + 10.5, y, 10, 11, fill=SHADES[1], radius=2)
         canvas.text(x + 27, y + 10, text, size=11, fill=GREY)
-        x += 27 + text_width(text, 11) + 22
-    if len(sides) > 1:
-        canvas.box(x, y - 2, 24, 15, stroke=AMBER, line=1.5, radius=4)
-        canvas.text(x + 31, y + 10, f"unlike {sides[0].rules}", size=11, fill=GREY)
+        x += width
     return y + 20

@@ -5,7 +5,8 @@ windows.py    windows along an axis as plain data
 formulas.py   output sizes as each framework computes them, with numbers
 facts.py      a plan's choices in words
 sources.py    where a rule is written
-text.py       for the terminal        data.py   as plain data       (pictures: astride.draw)
+text.py       for the terminal (its windows: text_windows.py)
+data.py   as plain data       (pictures: astride.draw)
 layer.py      one layer of a network: its formula and operands
 """
 

@@ -27,6 +27,8 @@ from .sources import RuleSource, rule_source
 from .windows import AxisView, Window, axis_views
 
 WEIGHTED = ("conv", "conv_transpose")
+MOST_ALONE = 4
+"""Answers that are shown one by one; of more, those that agree are shown together."""
 SHARED = ("kernel", "stride", "padding", "dilation", "groups")
 """Arguments that every rule is given, and refuses if it has not got them; others go to the rules that have them."""
 
@@ -96,6 +98,26 @@ class Comparison:
             return True
         match = next((w for w in first.axes[a].windows if w.index == window.index), None)
         return match is not None and match != window
+
+    def groups(self, a: int) -> tuple[tuple[Side, ...], ...]:
+        """The answers that have windows, those with the same windows along axis `a` together; few answers stand alone."""
+        sides = [side for side in self.answered if side.axes]
+        if len(sides) <= MOST_ALONE:
+            return tuple((side,) for side in sides)
+        found: dict[Any, list[Side]] = {}
+        for side in sides:
+            edge = getattr(side.plan, "edge", None)
+            found.setdefault((side.axes[a].size, side.axes[a].out, side.axes[a].windows, edge), []).append(side)
+        return tuple(map(tuple, found.values()))
+
+    def fact_groups(self) -> tuple[tuple[Side, ...], ...]:
+        """The answers, those with the same facts together; few answers stand alone."""
+        if len(self.answered) <= MOST_ALONE:
+            return tuple((side,) for side in self.answered)
+        found: dict[Any, list[Side]] = {}
+        for side in self.answered:
+            found.setdefault(tuple((side.facts or {}).items()), []).append(side)
+        return tuple(map(tuple, found.values()))
 
     def alike(self) -> bool:
         """Whether all axes are the same under every rule, so that one of them shows all."""

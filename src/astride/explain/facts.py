@@ -19,6 +19,7 @@ TIES = {
     Tie.ALL_FULL: "the whole gradient to each",
     Tie.EQUAL_SHARE: "the gradient shared equally",
     Tie.RECORDED: "the whole gradient to all that equal the output",
+    Tie.NEAR: "the whole gradient to all within 1e-5 of the output",
 }
 NANS = {Nan.COMPARED: "a NaN never wins", Nan.PROPAGATED: "a NaN wins"}
 UNPICKED = {
@@ -93,7 +94,7 @@ def _pads(plan: PoolPlan | ConvPlan) -> str:
 def _outside(plan: PoolPlan | ConvPlan) -> str:
     if plan.edge is Edge.CONSTANT:
         value = plan.edge_value if isinstance(plan, PoolPlan) else 0.0
-        return f"a {value:g} that takes part"
+        return f"a {'-FLT_MAX' if value < -3e38 else f'{value:g}'} that takes part"
     return EDGES[plan.edge]
 
 

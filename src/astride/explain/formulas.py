@@ -1,7 +1,7 @@
 """The output size as each framework computes it, with the numbers in place.
 
-A line in the table a framework. Every text is computed along with its value, and the value is compared with the plan's:
-where they differ (a framework that is missing here) the text falls back to what the plan itself says.
+A line in the table for a framework with a form of its own; for others the division is written out with what became of its
+remainder, which the plan says. Every text is computed along with its value, and the value is held to the plan's.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def _axis(rules: str, plan: PoolPlan | ConvPlan, a: int, arguments: Mapping[str,
     if not isinstance(axis, StridedAxis):
         return f"{axis.out} windows, each with bounds of its own"
     if axis.input_dilation > 1:
-        return f"{axis.out}, as the plan of {rules} says"
+        return f"{axis.out}, over {axis.stretched} positions with zeros between the pixels"
     transposed = isinstance(plan, ConvPlan) and plan.direction is Direction.TRANSPOSED
     n, out = (axis.out, axis.size) if transposed else (axis.size, axis.out)
     given = Given(plan.op, a, n, axis.kernel, axis.stride, axis.dilation, axis.pad_lo, axis.pad_hi, out, arguments)
-    text, value = FORMULAS.get(rules, _floor)(given)
-    return text if value == out else f"{out}, as the plan of {rules} says"
+    text, value = FORMULAS.get(rules, _planned)(given)
+    return text if value == out else _planned(given)[0]
 
 
 def _signed(number: int) -> str:
@@ -88,6 +88,20 @@ def _ceil(g: Given, *, clip: bool) -> Formula:
 def _same(g: Given) -> Formula:
     value = -(-g.n // g.s)
     return f"ceil({g.n} / {g.s}) = {value}", value
+
+
+def _planned(g: Given) -> Formula:
+    """What the plan says, whoever made it: the quotient, and which way it was rounded."""
+    if g.op == "conv_transpose":
+        more = g.out - (g.n - 1) * g.s - g.reach
+        return f"({g.n} - 1) * {g.s} + {g.reach}{_signed(more)} = {g.out}", g.out
+    exact, up = _sizes.floor(g.n, g.lo + g.hi, g.reach, g.s), _sizes.ceil(g.n, g.lo + g.hi, g.reach, g.s)
+    text = f"({g.free}) / {g.s} + 1 = {(g.n + g.lo + g.hi - g.reach) / g.s + 1:.4g}"
+    if exact == up == g.out:
+        return text, g.out
+    if g.out in (exact, up):
+        return f"{text}, rounded {'down' if g.out == exact else 'up'} to {g.out}", g.out
+    return f"{text}, planned as {g.out}", g.out
 
 
 def _transposed(g: Given) -> Formula:
@@ -147,6 +161,17 @@ def _explicit(g: Given) -> Formula:
     return _ceil(g, clip=clip == "always" or (clip == "padded" and bool(_any(g.arguments.get("padding")))))
 
 
+def _tensorflow(g: Given) -> Formula:
+    """Of TensorFlow and what follows it: "valid" counts the places where a window fits, "same" the strides."""
+    word = str(g.arguments.get("padding"))
+    if g.op == "conv_transpose" or word not in ("valid", "same"):
+        return _planned(g)
+    if word == "same":
+        return _same(g)
+    value = -(-(g.n - g.reach + 1) // g.s)
+    return f"ceil(({g.n} - {g.reach} + 1) / {g.s}) = {value}", value
+
+
 def _unpooled(n: int, out: int, a: int, arguments: Mapping[str, Any]) -> str:
     """The same for every framework that has it, unless an output size was asked for."""
     kernel = _of_axis(arguments.get("kernel"), a)
@@ -176,5 +201,8 @@ FORMULAS: dict[str, Callable[[Given], Formula]] = {
     "pytorch": _pytorch,
     "mps": _mps,
     "numpy_loops": _numpy_loops,
+    "tensorflow": _tensorflow,
+    "keras": _tensorflow,
+    "tflite": _tensorflow,
 }
-"""rules -> the formula of one axis."""
+"""rules -> the formula of one axis, where the framework has its own form."""

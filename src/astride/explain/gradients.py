@@ -137,7 +137,8 @@ def _stochastic(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
 
 
 def _unpool(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
-    places = np.stack([rng.permutation(6**rank)[: 3**rank] for _ in range(2)]).reshape(1, 2, *[3] * rank)
+    # No place twice in either channel, so that they are distinct whether indices count in a plane or over the whole input.
+    places = rng.permutation(6**rank)[: 2 * 3**rank].reshape(1, 2, *[3] * rank)
     yield Sample((spread(rng, 1, 2, *[3] * rank), places), dict(kernel=2))
 
 
