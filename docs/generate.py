@@ -61,17 +61,28 @@ def toctree(caption: str, pages: list[str]) -> str:
 
 
 def samples(op: str, name: str, size: int = SHAPE[-1]) -> list[plan.Plan]:
-    """The plans a framework's rule makes of a window of 3 and stride 2."""
+    """The plans a framework's rule makes of a window of 3 and stride 2; of the whole plane where it takes no other."""
     rule, shape = rules.rule(name, op), (*SHAPE[:2], size, size)
     if op in ("conv", "conv_transpose"):
         return [rule(shape, WEIGHTS, "float32", stride=2)]
     if op == "adaptive_pool":
-        return [rule(shape, "float32", output_size=4, reduce=reduce) for reduce in ("average", "max")]
+        return accepted(rule, shape, [dict(output_size=4, reduce=reduce) for reduce in ("average", "max")])
     if op == "fractional_pool":
         return [rule(shape, "float32", kernel=3, output_size=4)]
     if op == "stochastic_pool":
         return [rule(shape, "float32", kernel=3, stride=2, training=training) for training in (True, False)]
-    return [rule(shape, "float32", kernel=3, stride=2)]
+    return accepted(rule, shape, [dict(kernel=3, stride=2)]) or [rule(shape, "float32", kernel=size)]
+
+
+def accepted(rule: Any, shape: tuple[int, ...], calls: list[dict[str, Any]]) -> list[plan.Plan]:
+    """The plans of those calls that the rule does not refuse."""
+    made = []
+    for arguments in calls:
+        try:
+            made.append(rule(shape, "float32", **arguments))
+        except AstrideError:
+            continue
+    return made
 
 
 def support_table(operators: list[str]) -> str:
@@ -181,6 +192,8 @@ def size_of(op: str, name: str, size: int) -> str:
     try:
         made = samples(op, name, size)[0]
     except AstrideError:
+        return "refused"
+    if made.axes[0].kernel != 3:
         return "refused"
     shape = (*SHAPE[:2], size, size)
     return str(made.output_shape(shape, WEIGHTS, None)[-1] if op.startswith("conv") else made.output_shape(shape)[-1])

@@ -93,6 +93,10 @@ def test_the_table_of_operators() -> None:
         "caffe": {"lp_pool", "max_unpool"},
         "pytorch": {"min_pool", "stochastic_pool"},
         "mps": {"stochastic_pool", "max_unpool"},
+        "mxnet": {"min_pool", "stochastic_pool", "max_unpool"},
+        "chainer": {"min_pool", "lp_pool", "stochastic_pool", "max_unpool"},
+        "opencv": {"min_pool", "lp_pool", "stochastic_pool", "max_unpool"},
+        "darknet": {"min_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv_transpose"},
         "numpy_loops": {"lp_pool", "stochastic_pool", "max_unpool"},
     }
     assert set(lacking) <= set(RULES)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Direction, Divisor, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import Pads, accumulator, channels, per_axis, require_dtype, spatial, symmetric, whole
+from ._arguments import Pads, accumulator, channels, on_axis, per_axis, require_dtype, spatial, symmetric, whole
 from ._weights import transposed_weights_of, weights_of
 from ._words import undilated
 
@@ -136,16 +137,34 @@ def conv_transpose(
 def _windows(
     shape: Shape, layout: str, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
-    """Sizes in integers (OpenCV divides in float32, which differs above 2^24 only)."""
+    """As Caffe's sizes, but a last window behind the input is dropped only along an axis that is padded itself, and a kernel
+    larger than the padded input is refused. In integers (OpenCV divides in float32, which differs above 2^24 only)."""
     undilated(dilation, POOL)
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     k = per_axis(kernel, rank, "kernel")
     s = k if stride is None else per_axis(stride, rank, "stride")
     p = symmetric(padding, rank, "OpenCV's Caffe reader")
+    for i, (n, ki, pi) in enumerate(zip(sizes, k, p, strict=True)):
+        if ki > n + 2 * pi:
+            raise ArgumentError(
+                "the kernel is larger than the padded input",
+                given={"kernel": kernel, "padding": padding},
+                required=f"{on_axis('kernel <= size + 2 * padding', i, rank)}: {ki} <= {n + 2 * pi}",
+                because=POOL,
+                hint=f"kernel={n + 2 * pi}",
+            )
     size = _sizes.ceil if ceil_mode else _sizes.floor
     outs = tuple(size(n, 2 * pi, ki, si) for n, pi, ki, si in zip(sizes, p, k, s, strict=True))
-    if any(p):
-        outs = tuple(_sizes.clipped(out, n, pi, si) for out, n, pi, si in zip(outs, sizes, p, s, strict=True))
+    outs = tuple(_sizes.clipped(out, n, pi, si) if pi else out for out, n, pi, si in zip(outs, sizes, p, s, strict=True))
+    for i, (out, n, pi, si) in enumerate(zip(outs, sizes, p, s, strict=True)):
+        if pi and (out - 1) * si >= n + pi:
+            raise ArgumentError(
+                "the last window starts in the padding behind the input, even with one window less",
+                given={"kernel": kernel, "stride": stride, "padding": padding},
+                required=f"{on_axis('(windows - 1) * stride < size + padding', i, rank)}: {(out - 1) * si} < {n + pi}",
+                because=POOL,
+                hint="less padding",
+            )
     both: Pads = tuple((pi, pi) for pi in p)
     return place, _sizes.strided_axes(sizes, k, s, (1,) * rank, both, outs, because=POOL)
