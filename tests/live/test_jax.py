@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,14 @@ from tests.compare import assert_near, assert_same
 import astride
 from astride.like import jax as ours
 
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # every call is compiled once and run once
 jax = pytest.importorskip("jax", reason="jax is not installed: pip install jax")
 jax.config.update("jax_enable_x64", True)
 lax = jax.lax
 
 pytestmark = pytest.mark.live
 
-SAMPLE, SWEEP, BLOCK = 40, 700, 20
+SAMPLE, SWEEP, BLOCK = 25, 700, 25
 NUMPY_SAYS = "ignore:(invalid value|overflow|divide by zero) encountered:RuntimeWarning"
 
 
@@ -64,6 +66,8 @@ def reduction(rng: np.random.Generator) -> Call:
     strides = [1 if a == still else n for a, n in enumerate(numbers(rng, nd, 1, 3))]
     pads = padding(rng, nd, ("VALID", "SAME", "SAME_LOWER"), -1 if rng.random() < 0.3 else 0)
     if not isinstance(pads, str):
+        # XLA aborts the process where a window of one tap meets negative pads
+        pads = tuple(tuple(max(p, 0) for p in pair) if window[a] == 1 else pair for a, pair in enumerate(pads))
         pads = tuple((0, 0) if a == still else pair for a, pair in enumerate(pads))
     keywords: dict[str, Any] = {}
     # holes of a dilated input take part as padding does, which astride leaves out: no NaN or infinity there
@@ -89,17 +93,13 @@ def convolution(rng: np.random.Generator) -> Call:
     if rng.random() < 0.5:
         lhs, rhs, out = f"N{letters}C", f"{letters}IO", f"N{letters}C"
     x, w = (rng.normal(size=[sizes[c] for c in word]) for sizes, word in ((shape, lhs), (kernel, rhs)))
-    keywords: dict[str, Any] = dict(
-        dimension_numbers=(lhs, rhs, out), feature_group_count=groups, batch_group_count=batch_groups
-    )
+    keywords: dict[str, Any] = dict(dimension_numbers=(lhs, rhs, out), feature_group_count=groups, batch_group_count=batch_groups)
     if rng.random() < 0.3:
         keywords["lhs_dilation"] = numbers(rng, rank, 1, 3)
     if rng.random() < 0.3:
         keywords["rhs_dilation"] = numbers(rng, rank, 1, 2)
     strides = numbers(rng, rank, 1, 3)
-    return Call(
-        "conv_general_dilated", (x, w), (strides, padding(rng, rank, ("VALID", "SAME", "SAME_LOWER"), -1)), keywords
-    )
+    return Call("conv_general_dilated", (x, w), (strides, padding(rng, rank, ("VALID", "SAME", "SAME_LOWER"), -1)), keywords)
 
 
 def transposed(rng: np.random.Generator) -> Call:
@@ -131,14 +131,13 @@ def theirs(call: Call) -> tuple[Any, Any] | Exception:
     values = tuple(getattr(lax, v) if v in ("max", "min", "add") else v for v in call.values)
     arrays = [jax.numpy.asarray(a) for a in call.arrays]
     try:
-        y = function(*arrays, *values, **call.keywords)
-    except Exception as error:
-        return error
-    try:
-        _, pull = jax.vjp(lambda *a: function(*a, *values, **call.keywords), *arrays)
+        y, pull = jax.vjp(lambda *a: function(*a, *values, **call.keywords), *arrays)
         gradients = pull(jax.numpy.asarray(weights(y.shape)))
     except Exception:
-        return np.asarray(y), None
+        try:
+            return np.asarray(function(*arrays, *values, **call.keywords)), None
+        except Exception as error:
+            return error
     return np.asarray(y), tuple(np.asarray(g) for g in gradients)
 
 
@@ -195,7 +194,11 @@ def test_the_sweep(op: str, block: int) -> None:
         assert_alike(MAKERS[op](np.random.default_rng([seed, *op.encode()])))
 
 
-def test_a_difference_is_found() -> None:
-    call = reduction(np.random.default_rng(5))
-    with pytest.raises(AssertionError):
-        assert_alike(Call(call.name, call.arrays, (*call.values[:3], (9,), "VALID"), {}))
+def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = Call("reduce_window", (np.arange(6.0),), (-np.inf, "max", (2,), (2,), "VALID"), {})
+    assert assert_alike(call)
+    y, gradients = theirs(call)  # type: ignore[misc]
+    for wrong in ((y + 1, gradients), (y, (gradients[0] + 1,)), ValueError("refused")):
+        monkeypatch.setitem(globals(), "theirs", lambda call, wrong=wrong: wrong)
+        with pytest.raises(AssertionError):
+            assert_alike(call)

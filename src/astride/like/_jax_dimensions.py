@@ -21,7 +21,10 @@ Spec = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The axes that windows lie along and what they are there. `layout` where those axes are a layout's spatial ones."""
+    """The axes that windows lie along and what they are there. `layout` where those axes are a layout's spatial ones.
+
+    `differentiable` is whether JAX has a gradient of their maximum: nothing dilated, no negative pads, on any axis.
+    """
 
     axes: tuple[int, ...]
     others: tuple[int, ...]
@@ -31,6 +34,7 @@ class Windows:
     pads: Pads
     base_dilation: tuple[int, ...]
     dilation: tuple[int, ...]
+    differentiable: bool
 
 
 def windows_of(x: Array, window: Any, strides: Any, padding: Any, base_dilation: Any, window_dilation: Any) -> Windows:
@@ -39,7 +43,7 @@ def windows_of(x: Array, window: Any, strides: Any, padding: Any, base_dilation:
     s = _per_axis(x, (1,) * x.ndim if strides is None else strides, "window_strides")
     b = _per_axis(x, (1,) * x.ndim if base_dilation is None else base_dilation, "base_dilation")
     d = _per_axis(x, (1,) * x.ndim if window_dilation is None else window_dilation, "window_dilation")
-    pads = _pads(x, k, s, b, d, padding)
+    pads = _pads(x, k, s, d, padding)
     axes = tuple(a for a in range(x.ndim) if (k[a], s[a], b[a], pads[a]) != (1, 1, 1, (0, 0)))
     layout = None
     for name, spatial in (("channels_first", range(2, x.ndim)), ("channels_last", range(1, x.ndim - 1))):
@@ -55,12 +59,13 @@ def windows_of(x: Array, window: Any, strides: Any, padding: Any, base_dilation:
             hint="one axis after another: max, min and add may be taken apart",
         )
     others = tuple(a for a in range(x.ndim) if a not in axes)
+    differentiable = max(d) == 1 and min(min(pair) for pair in pads) >= 0
     d = tuple(di if ki > 1 else 1 for ki, di in zip(k, d, strict=True))
 
     def chosen(values: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(values[a] for a in axes)
 
-    return Windows(axes, others, layout, chosen(k), chosen(s), chosen(pads), chosen(b), chosen(d))
+    return Windows(axes, others, layout, chosen(k), chosen(s), chosen(pads), chosen(b), chosen(d), differentiable)
 
 
 def identity(value: Any, name: str, dtype: Any) -> bool:
@@ -159,8 +164,8 @@ def _per_axis(x: Array, values: Any, name: str) -> tuple[int, ...]:
     return found
 
 
-def _pads(x: Array, k: Sequence[int], s: Sequence[int], b: Sequence[int], d: Sequence[int], padding: Any) -> Pads:
-    """Pairs for every axis; SAME counts in the dilated operand and window."""
+def _pads(x: Array, k: Sequence[int], s: Sequence[int], d: Sequence[int], padding: Any) -> Pads:
+    """Pairs for every axis; SAME counts in the dilated window, but in the operand as it is, undilated."""
     if not isinstance(padding, str):
         pairs = tuple(tuple(int(p) for p in pair) for pair in padding)
         if len(pairs) != x.ndim or any(len(pair) != 2 for pair in pairs):
@@ -178,5 +183,6 @@ def _pads(x: Array, k: Sequence[int], s: Sequence[int], b: Sequence[int], d: Seq
         )
     if word == "valid":
         return ((0, 0),) * x.ndim
-    sizes = [(n - 1) * bi + 1 if n else 0 for n, bi in zip(x.shape, b, strict=True)]
-    return tuple(same(n, reach(ki, di), si, extra_at_end=word == "same")[1] for n, ki, di, si in zip(sizes, k, d, s, strict=True))
+    return tuple(
+        same(n, reach(ki, di), si, extra_at_end=word == "same")[1] for n, ki, di, si in zip(x.shape, k, d, s, strict=True)
+    )

@@ -97,7 +97,7 @@ def reduce_window(
             hint={"max": "-numpy.inf, or the integer type's least", "min": "numpy.inf, or its greatest", "add": "0"}[name],
         )
     w = windows_of(x, window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    if name != "add" and tape.active() and (any(d > 1 for d in w.dilation) or any(p < 0 for pair in w.pads for p in pair)):
+    if name != "add" and tape.active() and not w.differentiable:
         raise UnsupportedError(
             "JAX has no gradient of a maximum or minimum with dilated windows or negative pads",
             operator="reduce_window",

@@ -53,11 +53,16 @@ class Tie(StrEnum):
     ALL_FULL = "all_full"  # every tap equal to the extreme, each the whole gradient (NumPy mask idiom)
     EQUAL_SHARE = "equal_share"  # every tap equal to the extreme, the gradient divided among them
     RECORDED = "recorded"  # every tap equal to the *recorded output*, which may be a start value no tap has
+    NEAR = "near"  # every tap less than 1e-5 from the recorded output, never an infinite one (TensorFlow 3-D)
 
     @property
     def picks_one(self) -> bool:
         """True where one tap wins, so that its offset is all backward needs."""
-        return self not in (Tie.ALL_FULL, Tie.EQUAL_SHARE, Tie.RECORDED)
+        return self not in (Tie.ALL_FULL, Tie.EQUAL_SHARE, Tie.RECORDED, Tie.NEAR)
+
+
+NEARNESS = 1e-5
+"""How far from the output a tap may be by Tie.NEAR."""
 
 
 class Unpicked(StrEnum):

@@ -215,7 +215,7 @@ def _windows(
 def _axes(
     sizes: PerAxis, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, inner: PerAxis, padding: Any, *, because: str
 ) -> tuple[StridedAxis, ...]:
-    """max(0, (n' + pads - K) // s + 1) windows, n' = (n-1) * input dilation + 1; SAME: ceil(n' / s)."""
+    """max(0, (n' + pads - K) // s + 1) windows, n' = (n-1) * input dilation + 1. SAME takes its pads from n, not n'."""
     stretched = tuple((n - 1) * i + 1 if n else 0 for n, i in zip(sizes, inner, strict=True))
     reaches = tuple(_sizes.reach(k, d) for k, d in zip(kernel, dilation, strict=True))
     both: Pads
@@ -223,7 +223,7 @@ def _axes(
         word = choice(padding.lower(), "padding", WORDS)
         both = tuple(
             (0, 0) if word == "valid" else _sizes.same(n, r, s, extra_at_end=word == "same")[1]
-            for n, r, s in zip(stretched, reaches, stride, strict=True)
+            for n, r, s in zip(sizes, reaches, stride, strict=True)
         )
     else:
         both = pads(padding, len(sizes), minimum=None)

@@ -51,7 +51,7 @@ def max_pool(
     include_batch_in_index: bool = False,
 ) -> PoolPlan:
     """Forward the lowest finite value loses to all but NaN and -inf; the gradient goes to the first greatest tap, or to a
-    NaN that stands first. In three axes every tap equal to the result has the whole gradient (run with oneDNN, its default).
+    NaN that stands first. In three axes every tap less than 1e-5 from the result, and no infinite one, has the whole gradient.
     `with_argmax` is max_pool_with_argmax, where the first tap is the start and so a leading NaN the result; indices count
     over one image, channels included, or over the batch."""
     undilated(dilation, MAXIMUM)
@@ -68,7 +68,7 @@ def max_pool(
     if with_argmax:
         tie = Tie.FIRST
     else:
-        tie = Tie.RECORDED if len(axes) == 3 else Tie.LEADING_NAN
+        tie = Tie.NEAR if len(axes) == 3 else Tie.LEADING_NAN
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS | (INTEGERS if len(axes) < 3 else frozenset()), MAXIMUM),
         axes=axes,

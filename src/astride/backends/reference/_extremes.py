@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...plan import PoolPlan
-from ...plan.kinds import Empty, Nan, Reduce, Start, Tie, Unpicked
+from ...plan.kinds import NEARNESS, Empty, Nan, Reduce, Start, Tie, Unpicked
 from ..protocol import Array, no_offset, offset_dtype
 from ._windows import Tap
 
@@ -92,12 +92,27 @@ def best_of_numbers(plan: PoolPlan, values: Sequence[Any], dtype: np.dtype[Any])
 
 def compared_number(plan: PoolPlan, values: Sequence[Any], y: Any) -> Any:
     """What the taps are compared with where all that match share the gradient."""
-    if plan.tie is Tie.RECORDED or not values:
+    if plan.tie in (Tie.RECORDED, Tie.NEAR) or not values:
         return y
     numbers = [v for v in values if not math.isnan(v)]
     if not numbers or (plan.nan is Nan.PROPAGATED and len(numbers) < len(values)):
         return math.nan
     return min(numbers) if plan.reduce is Reduce.MIN else max(numbers)
+
+
+def same_number(plan: PoolPlan, value: Any, best: Any) -> bool:
+    """Whether a tap counts as the extreme it is compared with."""
+    if plan.tie is Tie.NEAR:
+        return math.isfinite(value) and math.isfinite(best) and bool(same(plan, np.array(value, plan.dtype), best))
+    return bool(value == best)
+
+
+def same(plan: PoolPlan, taps: Array, best: Array) -> Array:
+    """Which taps count as the extreme they are compared with."""
+    if plan.tie is not Tie.NEAR or taps.dtype.kind in "iub":
+        return np.asarray(taps == best)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinity less infinity is NaN, which is not near
+        return np.asarray(np.abs(taps - best) < taps.dtype.type(NEARNESS))
 
 
 def best_of_rows(plan: PoolPlan, window: Array) -> tuple[Array, Array]:

@@ -12,10 +12,12 @@ from ...plan import PoolPlan
 from ...plan.kinds import Nan, Tie
 from ..protocol import Array, Arrays, Saved
 from . import _extremes
+from ._extreme_twice import twice_of
 from ._pool_ladder import OneWindow, kernels, saved_record
 from ._windows import PixelGradient, Place, as_channels_first, extension, taps
 
 OFFSETS, COMPARED = frozenset({"offsets"}), frozenset({"x", "y"})
+RECORDED = (Tie.RECORDED, Tie.NEAR)
 
 
 def keeps(plan: PoolPlan) -> frozenset[str]:
@@ -31,7 +33,7 @@ def numbers_gradient(plan: PoolPlan, values: list[Any] | None, place: Place, y: 
         return [dy if tap == position else 0.0 for tap in range(len(place.offsets))]
     assert values is not None
     best = _extremes.compared_number(plan, values, y)
-    winners = [value == best for value in values]
+    winners = [_extremes.same_number(plan, value, best) for value in values]
     if plan.tie is Tie.EQUAL_SHARE:
         return [dy / sum(winners) * won if any(winners) else math.nan for won in winners]
     return [dy * won for won in winners]
@@ -47,8 +49,8 @@ def rows_gradient(
     if position is not None:
         return np.where(np.arange(len(place.offsets)) == position[..., None], dy[..., None], dy.dtype.type(0))
     assert window is not None and y is not None
-    best = y if plan.tie is Tie.RECORDED else _extreme_of(plan, window)
-    winners = window == best[..., None]
+    best = y if plan.tie in RECORDED else _extreme_of(plan, window)
+    winners = _extremes.same(plan, window, best[..., None])
     if plan.tie is Tie.EQUAL_SHARE:
         with np.errstate(divide="ignore", invalid="ignore"):  # a NaN window equals nothing: 0/0 is its gradient
             return np.asarray(winners * dy[..., None] / winners.sum(-1, keepdims=True), dy.dtype)
@@ -99,7 +101,7 @@ def _add_to_matches(plan: PoolPlan, saved: Saved, grow: Any, every: Sequence[Any
     assert saved.x is not None and saved.y is not None
     xv = grow(as_channels_first(saved.x, plan.layout), plan.edge_value)
     best = as_channels_first(saved.y, plan.layout)
-    if plan.tie is not Tie.RECORDED:
+    if plan.tie not in RECORDED:
         o = _extremes.order(plan)
         keep = o.keep if plan.nan is Nan.PROPAGATED else (np.fmax if o.sign > 0 else np.fmin)
         best = np.full(best.shape, o.worst(xv.dtype) if plan.nan is Nan.PROPAGATED else np.nan, xv.dtype)
@@ -117,7 +119,7 @@ def _add_to_matches(plan: PoolPlan, saved: Saved, grow: Any, every: Sequence[Any
             tap.add(total, np.where((tap.read(xv) == tap.of(best)) | np.isnan(share), share, dy.dtype.type(0)))
         return
     for tap in every:
-        tap.add(total, np.where(tap.read(xv) == tap.of(best), tap.of(dy), dy.dtype.type(0)))
+        tap.add(total, np.where(_extremes.same(plan, tap.read(xv), tap.of(best)), tap.of(dy), dy.dtype.type(0)))
 
 
 ONE_WINDOW = OneWindow(
@@ -129,4 +131,4 @@ ONE_WINDOW = OneWindow(
     keeps,
 )
 
-KERNELS = kernels(ONE_WINDOW, forward_im2col, backward_im2col)
+KERNELS = kernels(ONE_WINDOW, forward_im2col, backward_im2col, twice_of(rows_gradient))
