@@ -37,6 +37,7 @@ def write(folder: Path) -> None:
         (folder / "ops" / f"{op}.md").write_text(signature(op) + "\n" + support_table([op]), encoding="utf-8")
     for name in rules.RULES:
         (folder / "rules" / f"{name}.md").write_text(framework(name), encoding="utf-8")
+    (folder / "rules" / "toctree.md").write_text(toctree("Frameworks", list(rules.RULES)), encoding="utf-8")
     (folder / "rules" / "sizes.md").write_text(sizes(), encoding="utf-8")
 
 

@@ -97,6 +97,11 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert missing_files("half_pool", tmp_path) == ["src/astride/ops/half_pool.py"]
 
 
+@pytest.mark.parametrize("name", rules.RULES)
+def test_framework_has_its_page(name: str) -> None:
+    assert (ROOT / "docs" / "rules" / f"{name}.md").is_file()
+
+
 # Tables and folders
 
 
