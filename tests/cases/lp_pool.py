@@ -87,7 +87,7 @@ REFUSALS = (
         "Caffe has none",
         (1, 1, 4),
         dict(kernel=2),
-        ("caffe has no lp_pool", "explicit, pytorch, mps"),
+        ("caffe has no lp_pool", "explicit, pytorch"),
         "UnsupportedError",
         "caffe",
     ),
