@@ -101,6 +101,11 @@ def test_a_layer_of_a_network(shop: Path) -> None:
     assert not (shop / "no.png").exists()
 
 
+def test_a_file_called_like_an_operator_is_in_nobodys_way(shop: Path) -> None:
+    (shop / "max_pool").write_text("notes")
+    assert astride("explain", "max_pool", "-k", 2, "--size", 4, "-r", "caffe").lines[0].startswith("max_pool of 4x4")
+
+
 def test_an_unknown_layer(shop: Path) -> None:
     assert "conv, relu, pool" in astride("explain", "deploy.prototxt", "--layer", "pol", status=1).err
     assert "which of its layers" in astride("explain", "deploy.prototxt", status=2).err

@@ -12,7 +12,7 @@ from astride.rules import RULES, has
 
 WORDS = {"mps", "tensorflow", "keras", "tflite"}  # pad by words rather than amounts
 GEOMETRIES = [
-    (size, kernel, stride, padding) for size in (3, 5, 8) for kernel in (1, 2, 3) for stride in (1, 2, 3) for padding in (0, 1)
+    (size, kernel, stride, padding) for size in (4, 7) for kernel in (1, 2, 3) for stride in (1, 2, 3) for padding in (0, 1)
 ]
 
 
@@ -83,6 +83,19 @@ def test_a_skipped_tap_reads_nothing() -> None:
     (side,) = compare("max_pool", 4, ("pytorch",), rank=1, kernel=3, padding=1, stride=2).sides
     tap = side.axes[0].windows[0].taps[0]
     assert (tap.position, tap.place, tap.reads) == (-1, Place.PADDING, None)
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "unread"), [(10, 3, 3, ((9, 9),)), (9, 2, 3, ((2, 2), (5, 5), (8, 8))), (9, 3, 1, ())]
+)
+def test_pixels_that_no_window_reads(size: int, kernel: int, stride: int, unread: tuple[tuple[int, int], ...]) -> None:
+    (side,) = compare("max_pool", size, ("pytorch",), rank=1, kernel=kernel, stride=stride).sides
+    assert side.axes[0].unread == unread
+
+
+def test_an_axis_of_a_billion_pixels_is_no_work() -> None:
+    (side,) = compare("avg_pool", 10**9, ("pytorch",), rank=1, kernel=3, stride=2).sides
+    assert side.axes[0].out == (10**9 - 3) // 2 + 1 and side.axes[0].unread == ((10**9 - 1, 10**9 - 1),)
 
 
 def test_dilation_spreads_the_taps() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -35,6 +36,13 @@ def padding(text: str | None) -> Any:
     if not pairs or any(len(pair) != 2 for pair in pairs):
         raise typer.BadParameter(f"{text!r} does not say before:after for each axis, as 0:1,0:1", param_hint="--padding")
     return pairs
+
+
+def is_network(target: str) -> bool:
+    """Whether a target that may be an operator is a network's text. A file called like an operator is not."""
+    from ..ops import OPERATORS
+
+    return target.endswith(".prototxt") or (target not in OPERATORS and Path(target).is_file())
 
 
 def names(text: str | None) -> list[str]:

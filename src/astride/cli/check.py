@@ -58,7 +58,7 @@ def check(
         raise typer.BadParameter(
             "an operator or a prototxt, or --all" if not every else "--all needs no target", param_hint="OP|PROTOTXT"
         )
-    if target is not None and (target.endswith(".prototxt") or Path(target).is_file()):
+    if target is not None and arguments.is_network(target):
         good = _check_network(target, weights, gradients, tolerance, seed, json)
     else:
         good = _check_operators(target, arguments.names(rules), rank, tolerance, seed, json)

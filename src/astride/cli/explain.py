@@ -85,7 +85,7 @@ def explain(
     refuses is shown with its reason. Exit status 1 if all refuse.
     """
     chosen = arguments.names(rules)
-    if layer is not None or target.endswith(".prototxt") or Path(target).is_file():
+    if layer is not None or arguments.is_network(target):
         _explain_layer(target, layer, phase, chosen, png, svg, json)
         return
     _require(target, kernel, size)

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from ..backends.reference._divisors import divisors
+from ..backends.reference._divisors import divisor_of
 from ..plan import Axis, ConvPlan, Plan, PoolPlan, StridedAxis
 from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Edge, Reduce
@@ -94,13 +94,18 @@ def _view(plan: PoolPlan | ConvPlan, a: int, name: str, formula: str) -> AxisVie
     axis = plan.axes[a]
     lo, hi = _pads(axis)
     indices = _kept(axis.out)
-    counts = _axis_divisors(plan, a)
-    windows = tuple(Window(i, _taps(axis, i, plan.edge), None if counts is None else counts[i]) for i in indices)
+    alone = _averaged_alone(plan, a)
+    windows = tuple(Window(i, _taps(axis, i, plan.edge), None if alone is None else divisor_of(alone, (i,))) for i in indices)
     return AxisView(name, axis.stretched, axis.out, lo, hi, formula, windows, axis.out - len(indices), _unread(axis))
 
 
 def _unread(axis: Axis) -> tuple[tuple[int, int], ...]:
     """The pixels that no window touches, as ranges (first, last)."""
+    if isinstance(axis, StridedAxis) and axis.dilation == axis.input_dilation == 1 and axis.stride <= axis.kernel and axis.out:
+        # Windows that leave nothing out between them: only what lies before the first and behind the last can be left.
+        first, last = axis.start(0), axis.start(axis.out - 1) + axis.kernel - 1
+        ends = ((0, min(first, axis.size) - 1), (max(last + 1, 0), axis.size - 1))
+        return tuple((a, b) for a, b in ends if a <= b)
     touched = np.zeros(axis.size, bool)
     if isinstance(axis, StridedAxis):
         starts = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.pad_lo
@@ -159,12 +164,12 @@ def _reads(axis: Axis, position: int, place: Place, edge: Edge) -> int | None:
     return None
 
 
-def _axis_divisors(plan: PoolPlan | ConvPlan, a: int) -> list[int] | None:
-    """What an average divides by along this axis; None where one number serves all windows."""
+def _averaged_alone(plan: PoolPlan | ConvPlan, a: int) -> PoolPlan | None:
+    """The plan of an average with this axis only, whose divisors are this axis's part; None where one number serves all."""
     if not isinstance(plan, PoolPlan) or plan.reduce is not Reduce.AVERAGE or plan.divisor is Divisor.OVERRIDE:
         return None
     pad = None if plan.divisor_pad is None else (plan.divisor_pad[a],)
-    return [int(n) for n in divisors(replace(plan, axes=(plan.axes[a],), divisor_pad=pad))]
+    return replace(plan, axes=(plan.axes[a],), divisor_pad=pad)
 
 
 def is_transposed(plan: Plan | None) -> bool:
