@@ -121,3 +121,10 @@ def test_an_edge_passes_beside_the_boxes_of_the_rows_it_crosses() -> None:
 def test_a_chain_is_straight() -> None:
     layout = arrange([(100.0, 40.0), (60.0, 40.0), (150.0, 40.0)], [(0, 1), (1, 2)])
     assert len({round(x, 3) for x, _ in layout.centers}) == 1
+
+
+def test_long_edges_and_chains_below_a_fork_are_straight() -> None:
+    """0 forks to a chain 1-2-3 and to 4, which 3 joins: the long edge runs straight past the chain, the chain hangs straight."""
+    layout = arrange([(100.0, 40.0)] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    assert len({round(layout.centers[i][0], 3) for i in (1, 2, 3)}) == 1
+    assert len({round(x, 3) for x, _ in layout.bends[0, 4]}) == 1

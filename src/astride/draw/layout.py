@@ -114,7 +114,27 @@ def _columns(
                 wanted.append(sum(x[j] for j in near) / len(near) if near else x[i])
             for i, place in zip(rows[r], _packed(rows[r], wanted, sizes, between)):
                 x[i] = place
+    for down in (False, True, False):
+        _straighten(rows, sizes, x, above, under, between, down=down)
     return x
+
+
+def _straighten(
+    rows: list[list[int]],
+    sizes: list[tuple[float, float]],
+    x: list[float],
+    above: list[list[int]],
+    under: list[list[int]],
+    between: float,
+    *,
+    down: bool,
+) -> None:
+    """Where two have only each other, the one takes the other's place: chains and long edges become straight."""
+    near, back = (above, under) if down else (under, above)
+    for members in rows if down else reversed(rows):
+        wanted = [x[near[i][0]] if len(near[i]) == 1 and len(back[near[i][0]]) == 1 else x[i] for i in members]
+        for i, place in zip(members, _packed(members, wanted, sizes, between)):
+            x[i] = place
 
 
 def _packed(members: list[int], wanted: list[float], sizes: list[tuple[float, float]], between: float) -> list[float]:
