@@ -53,6 +53,17 @@ def image(rng: np.random.Generator, shape: tuple[int, ...], *, odd: bool = True)
     return x
 
 
+def of_onednn(rank: int, x: Any, w: Any) -> tuple[Any, Any]:
+    """In three axes float32: the kernels for float64 have no dilation."""
+    return (x.astype("float32"), w.astype("float32")) if rank == 3 else (x, w)
+
+
+def within(strides: tuple[int, ...], kernel: tuple[int, ...]) -> tuple[int, ...]:
+    """In three axes TensorFlow's own kernels shift SAME windows whose stride is larger than the kernel: a negative pad is not
+    cut off there. oneDNN's are right, but not all gradients are oneDNN's."""
+    return tuple(min(s, k) for s, k in zip(strides, kernel, strict=True))
+
+
 def fits(sizes: tuple[int, ...], kernel: tuple[int, ...], padding: Any) -> bool:
     pads = [sum(pair) for pair in padding[1:-1]] if not isinstance(padding, str) else [0] * len(sizes)
     return padding == "SAME" or all(n + p >= k for n, p, k in zip(sizes, pads, kernel, strict=True))
@@ -97,7 +108,7 @@ def erosion(rng: np.random.Generator) -> Call:
         dilations = (1, 1)
     reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
     padding = str(rng.choice(["SAME", "VALID"])) if fits(sizes, reach, "VALID") else "SAME"
-    x = image(rng, (2, *sizes, 2))
+    x = image(rng, (2, *sizes, 2), odd=max(dilations) == 1)  # dilated, a window nothing won in sends it to no tap of its own
     filters = np.zeros((*kernel, 2), "float32")
     keywords = dict(strides=[1, *numbers(rng, 2, 1, 3), 1], padding=padding, data_format="NHWC", dilations=[1, *dilations, 1])
     return Call("erosion2d", (x, filters), (), keywords)
@@ -117,9 +128,8 @@ def convolution(rng: np.random.Generator) -> Call:
         padding = "SAME"
     inner, outer = int(rng.integers(1, 3)), int(rng.integers(1, 3)) * groups
     x, w = rng.normal(size=(2, *sizes, inner * groups)), rng.normal(size=(*kernel, inner, outer))
-    if rank == 3 and max(dilation) > 1:  # only oneDNN has it, in float32
-        x, w = x.astype("float32"), w.astype("float32")
-    strides: Any = int(rng.integers(1, 4)) if rank < 3 else [1, *numbers(rng, 3, 1, 3), 1]
+    x, w = of_onednn(rank, x, w)
+    strides: Any = int(rng.integers(1, 4)) if rank < 3 else [1, *within(numbers(rng, 3, 1, 3), kernel), 1]
     dilations = [1, *dilation, 1] if max(dilation) > 1 else None
     if rank == 1 and dilations:
         dilations = dilation[0]
@@ -138,6 +148,8 @@ def transposed(rng: np.random.Generator) -> Call:
     """A right output size, now and then one beside it."""
     rank = int(rng.integers(1, 4))
     sizes, kernel, strides = numbers(rng, rank, 1, 4), numbers(rng, rank, 1, 4), numbers(rng, rank, 1, 3)
+    if rank == 3:
+        strides = within(strides, kernel)
     same = bool(rng.integers(0, 2))
     wanted = [
         (n - 1) * s + (int(rng.integers(1, s + 1)) if same else k + int(rng.integers(0, s)))
@@ -146,7 +158,7 @@ def transposed(rng: np.random.Generator) -> Call:
     if rng.random() < 0.1:
         wanted[0] += max(strides)
     inner, outer = numbers(rng, 2, 1, 3)
-    x, w = rng.normal(size=(2, *sizes, inner)), rng.normal(size=(*kernel, outer, inner))
+    x, w = of_onednn(rank, rng.normal(size=(2, *sizes, inner)), rng.normal(size=(*kernel, outer, inner)))
     return Call(f"conv{rank}d_transpose", (x, w), ([2, *wanted, outer], list(strides)), dict(padding="SAME" if same else "VALID"))
 
 
@@ -160,6 +172,8 @@ def of_keras(rng: np.random.Generator) -> Call:
         name = ("max_pool", "average_pool")[kind]
         x = image(rng, (2, *sizes, 2)) if kind == 0 else rng.normal(size=(2, *sizes, 2)).astype("float32")
         return Call(name, (x,), (kernel, None if rng.random() < 0.3 else strides, padding), {}, True)
+    if rank == 3:
+        strides = within(strides, kernel)
     inner, outer = numbers(rng, 2, 1, 3)
     x = rng.normal(size=(2, *sizes, inner))
     dilation = numbers(rng, rank, 1, 2) if rng.random() < 0.2 else 1
@@ -167,10 +181,10 @@ def of_keras(rng: np.random.Generator) -> Call:
         w = rng.normal(size=(*kernel, inner, outer))
         if dilation != 1:
             padding = "same"
-        return Call("conv", (x, w), (strides, padding), dict(dilation_rate=dilation), True)
+        return Call("conv", of_onednn(rank, x, w), (strides, padding), dict(dilation_rate=dilation), True)
     w = rng.normal(size=(*kernel, outer, inner))
     extra = None if rng.random() < 0.5 else int(rng.integers(0, 2))
-    return Call("conv_transpose", (x, w), (strides, padding), dict(output_padding=extra), True)
+    return Call("conv_transpose", of_onednn(rank, x, w), (strides, padding), dict(output_padding=extra), True)
 
 
 MAKERS: dict[str, Callable[[np.random.Generator], Call]] = {

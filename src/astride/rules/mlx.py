@@ -40,7 +40,7 @@ def max_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """The maximum over strided views, padding -inf: a NaN wins. All tied taps share the gradient equally; a window with a NaN
-    has NaN for the gradient of every tap."""
+    has NaN for the gradient of every tap, unless it is of one tap alone."""
     undilated(dilation, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding)
     return PoolPlan(
@@ -50,7 +50,7 @@ def max_pool(
         layout=place,
         start=Start.INFINITY,
         nan=Nan.PROPAGATED,
-        tie=Tie.EQUAL_SHARE,
+        tie=Tie.EQUAL_SHARE if max(axis.kernel for axis in axes) > 1 else Tie.FIRST_NAN,
         unpicked=Unpicked.FIRST_TAP,
         accumulate=accumulator(dtype),
     )
