@@ -65,27 +65,25 @@ def windows(
     dilation: Any,
     ceil_mode: Any,
     *,
-    clip: bool = True,
-    valid_rounds_up: bool = False,
     because: str = TEXT,
-) -> tuple[Layout, tuple[StridedAxis, ...], Pads]:
-    """Layout, axes and pads of a pooling operator. `padding` may be auto_pad's word; only explicit pads, and with
-    `valid_rounds_up` VALID, heed ceil_mode; with `clip` a last window that starts behind the input is dropped."""
+) -> tuple[Layout, tuple[StridedAxis, ...]]:
+    """Layout and axes of a pooling operator by the text. `padding` may be auto_pad's word; only explicit pads heed
+    ceil_mode, which drops a last window that starts behind the input."""
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
     s = k if stride is None else per_axis(stride, rank, "stride")
     reaches = tuple(_sizes.reach(ki, di) for ki, di in zip(k, d, strict=True))
     word, both = auto_pads(padding, sizes, reaches, s)
-    ups = flag(ceil_mode, "ceil_mode") and (word == "NOTSET" or (word == "VALID" and valid_rounds_up))
+    ups = flag(ceil_mode, "ceil_mode") and word == "NOTSET"
     size = _sizes.ceil if ups else _sizes.floor
     if word.startswith("SAME"):
         outs = tuple(-(-n // si) for n, si in zip(sizes, s, strict=True))
     else:
         outs = tuple(size(n, lo + hi, r, si) for n, (lo, hi), r, si in zip(sizes, both, reaches, s, strict=True))
-    if ups and clip:
+    if ups:
         outs = tuple(_sizes.clipped(out, n, lo, si) for out, n, (lo, _), si in zip(outs, sizes, both, s, strict=True))
-    return place, _sizes.strided_axes(sizes, k, s, d, both, outs, because=because), both
+    return place, _sizes.strided_axes(sizes, k, s, d, both, outs, because=because)
 
 
 def auto_pads(padding: Any, sizes: PerAxis, reaches: PerAxis, stride: PerAxis) -> tuple[str, Pads]:
@@ -108,10 +106,13 @@ def transposed_axes(
     padding: Any,
     output_padding: Any,
     output_shape: Any,
+    *,
+    same_stretches: bool = True,
 ) -> tuple[StridedAxis, ...]:
     """Axes of the convolution whose adjoint ConvTranspose is. Explicit pads give s*(n-1) + output_padding + K - pads.
     `output_shape`, or SAME's n*s, decides the total crop, whose odd pixel is at the end for SAME_UPPER and at the start
-    otherwise (an unset auto_pad too); an output that is longer than the scatter ends in zeros (ONNX Runtime, run)."""
+    otherwise (an unset auto_pad too); an output that is longer than the scatter ends in zeros (ONNX Runtime, run), which
+    without `same_stretches` SAME's is not."""
     rank = len(sizes)
     extra = per_axis(output_padding, rank, "output_padding", 0)
     word = padding if isinstance(padding, str) else "NOTSET"
@@ -120,7 +121,11 @@ def transposed_axes(
     if output_shape is not None:
         wanted = per_axis(output_shape, rank, "output_shape")
     elif word.startswith("SAME"):
-        wanted = tuple(n * s for n, s in zip(sizes, stride, strict=True))
+        fulls = tuple((n - 1) * s + _sizes.reach(k, d) for n, k, s, d in zip(sizes, kernel, stride, dilation, strict=True))
+        wanted = tuple(
+            n * s if same_stretches else min(n * s, full + more)
+            for n, s, full, more in zip(sizes, stride, fulls, extra, strict=True)
+        )
     if wanted is None:
         both = ((0, 0),) * rank if isinstance(padding, str) else pads(padding, rank, minimum=None)
         return _sizes.transposed_axes(sizes, kernel, stride, dilation, both, extra, because=TEXT)

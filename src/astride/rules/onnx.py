@@ -36,7 +36,7 @@ def max_pool(
 ) -> PoolPlan:
     """Starts from the first tap, `>` replaces it (the text says nothing of NaN; this is ONNX Runtime from 1.29 on with
     Indices). Indices count over the whole tensor; storage_order=1: column-major inside each plane."""
-    place, axes, _ = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
     column = flag(storage_order, "storage_order")
     require_opset(
         "MaxPool",
@@ -76,7 +76,7 @@ def avg_pool(
 ) -> PoolPlan:
     """Divides by the real taps, or with count_include_pad by those inside the padded input too, the overhang not counted.
     Before opset 7 there is no such attribute, and padding is not counted (unverified: the text does not say)."""
-    place, axes, _ = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
     include = flag(count_include_pad, "count_include_pad")
     require_opset(
         "AveragePool",
@@ -112,7 +112,7 @@ def lp_pool(
     opset: int = LATEST,
 ) -> PoolPlan:
     """(sum |x|^p)^(1/p); pads and overhang add nothing. p is a whole number from opset 2 on, any positive one in opset 1."""
-    place, axes, _ = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
     dilated = any(axis.dilation > 1 for axis in axes)
     require_opset("LpPool", opset, dtype, FLOATS, ceil_mode=bool(ceil_mode), dilations=dilated)
     return PoolPlan(

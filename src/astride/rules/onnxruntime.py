@@ -6,22 +6,24 @@ Source: onnxruntime/core/providers/cpu/nn/{pool_attributes,pool_functors,conv_at
 
     1.21  ceil_mode drops windows that start in the end padding; AveragePool from opset 19 does not count the overhang
     1.21-1.24  AveragePool from opset 19, two and three axes: wrong end pads
-    1.27  ConvTranspose refuses output_padding, and an output_shape beyond the scatter, of max(stride, dilation) or more
+    1.27  ConvTranspose refuses zeros beyond the scatter, by output_padding or output_shape, of a stride or more
     1.28  negative pads are refused (1.27: cropped)
-    1.29  AveragePool before opset 19 does not count the overhang; MaxPool starts from the first tap
+    1.29  AveragePool before opset 19 under ceil_mode does not count the overhang; MaxPool starts from the first tap
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
 from ..plan.base import axis_names
 from ..plan.kinds import Divisor, Empty, IndexBase, Layout, Nan, Reduce, Start, Tie, Unpicked
-from . import onnx
-from ._arguments import Pads, PerAxis, accumulator, pads, per_axis, require_dtype, whole
-from ._onnx import flag, norm_order, pads_below_kernel, require_opset, windows
+from . import _sizes, onnx
+from ._arguments import Pads, PerAxis, accumulator, channels, pads, per_axis, require_dtype, spatial, whole
+from ._onnx import auto_pads, flag, norm_order, pads_below_kernel, require_opset, transposed_axes
 
 LATEST = "1.32"
 POOL = "ONNX Runtime, core/providers/cpu/nn/pool_attributes.h"
@@ -50,20 +52,21 @@ def max_pool(
     finite value, with an index outside the input where nothing won (-1 here). The value alone, float32 and undilated,
     starts at -FLT_MAX in every release, and what a NaN does there depends on the CPU's lanes: not followed here."""
     release = _release(version)
-    place, axes, _ = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release)
-    column, dilated = flag(storage_order, "storage_order"), any(axis.dilation > 1 for axis in axes)
+    alone = whole(outputs, "outputs", 1) == 1 and dtype == "float32"
+    place, axes, _ = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=alone)
+    column = flag(storage_order, "storage_order")
     require_opset(
         "MaxPool",
         opset,
         dtype,
         SINGLE | {"float64", "int8", "uint8"},
         storage_order=column,
-        Indices=whole(outputs, "outputs", 1) > 1,
+        Indices=outputs > 1,
         ceil_mode=bool(ceil_mode),
-        dilations=dilated,
+        dilations=any(axis.dilation > 1 for axis in axes),
     )
     start = Start.FIRST_TAP
-    if release < (1, 29) or (outputs == 1 and dtype == "float32" and not dilated):
+    if release < (1, 29) or (alone and all(axis.dilation == 1 for axis in axes)):
         # float16 goes through float32, whose lowest value becomes -inf on the way back
         start = Start.INFINITY if dtype == "float16" else Start.FINITE
     return PoolPlan(
@@ -98,8 +101,9 @@ def avg_pool(
     1.21 to 1.24, opset 19 on, take wrong end pads for all axes but the last. A window of padding alone is 0/0 up to
     opset 18 and 0 from 19 on."""
     release = _release(version)
-    place, axes, both = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release)
     include = flag(count_include_pad, "count_include_pad")
+    dense = opset < 19 and not (release >= (1, 29) and include and ceil_mode)
+    place, axes, both = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=dense)
     require_opset(
         "AveragePool",
         opset,
@@ -109,8 +113,9 @@ def avg_pool(
         ceil_mode=bool(ceil_mode),
         dilations=any(axis.dilation > 1 for axis in axes),
     )
+    _no_crop_in_a_window(axes, every=opset >= 19 and (1, 21) <= release < (1, 25))
     divisor, seen = Divisor.PADDED if include else Divisor.VALID, None
-    if include and (release < (1, 21) or (release < (1, 29) and opset < 19)):
+    if include and (dense or release < (1, 21)):
         divisor = Divisor.KERNEL
     elif include and release < (1, 25) and len(axes) > 1:
         seen = _wrong_end_pads(both)
@@ -142,7 +147,7 @@ def lp_pool(
 ) -> PoolPlan:
     """As ONNX's, with the powers formed as written: those of huge values overflow. No kernel for opset 1."""
     release = _release(version)
-    place, axes, _ = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release)
+    place, axes, _ = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=False)
     dilated = any(axis.dilation > 1 for axis in axes)
     require_opset("LpPool", opset, dtype, SINGLE, ceil_mode=bool(ceil_mode), dilations=dilated)
     if opset < 2:
@@ -177,17 +182,17 @@ def max_unpool(
     opset: int = onnx.LATEST,
     version: str = LATEST,
 ) -> UnpoolPlan:
-    """Indices count over the whole output, of `output_size` where it is given, which may not be smaller than
-    s*(n-1) + k - pads. Of two values with one index the later stays."""
+    """Indices count over the whole output, of `output_size` where it is given, which may have any form with no fewer
+    places than s*(n-1) + k - pads. Of two values with one index the later stays."""
     _release(version)
     usual = onnx.max_unpool(shape, dtype, kernel=kernel, stride=stride, padding=padding, layout=layout, opset=opset)
     require_dtype(dtype, SINGLE, "ONNX Runtime, core/providers/cpu/nn/Unpool.cc")
     out = usual.out if output_size is None else per_axis(output_size, len(usual.out), "output_size")
-    if any(given < least for given, least in zip(out, usual.out, strict=True)):
+    if math.prod(out) < math.prod(usual.out):
         raise ArgumentError(
-            "output_size is smaller than the default",
+            "output_size has fewer places than the default",
             given={"output_size": output_size},
-            required=f"output_size >= s*(n-1) + k - pads: {out} >= {usual.out}",
+            required=f"places >= those of s*(n-1) + k - pads, {usual.out}: {math.prod(out)} >= {math.prod(usual.out)}",
             because="ONNX Runtime, core/providers/cpu/nn/Unpool.cc",
             hint=f"output_size={usual.out}",
         )
@@ -246,7 +251,8 @@ def conv_transpose(
     opset: int = onnx.LATEST,
     version: str = LATEST,
 ) -> ConvPlan:
-    """As ONNX's. From 1.27 on output_padding, and how far output_shape exceeds the scatter, stay below max(stride, dilation)."""
+    """As ONNX's. From 1.27 on output_padding, and what output_shape adds to the scatter, stay below the stride;
+    before, more gave zeros along one axis (as here) and arbitrary numbers along two or three."""
     release = _release(version)
     plan = onnx.conv_transpose(
         shape,
@@ -261,13 +267,13 @@ def conv_transpose(
         output_shape=output_shape,
         opset=opset,
     )
+    if str(padding).startswith("SAME") and output_shape is None:
+        plan = replace(plan, axes=_same_transposed(plan, padding, output_padding))
     if not isinstance(padding, str):
         _pads_of_release(pads(padding, len(plan.axes), minimum=None), release, TRANSPOSE)
     if release >= (1, 27):
-        _below_a_step("output_padding", per_axis(output_padding, len(plan.axes), "output_padding", 0), plan.axes)
-        if output_shape is not None:
-            beyond = tuple(axis.size - (axis.out - 1) * axis.stride - axis.reach for axis in plan.axes)
-            _below_a_step("output_shape", beyond, plan.axes)
+        extra = per_axis(output_padding, len(plan.axes), "output_padding", 0)
+        _below_a_stride(tuple(max(more, _beyond(axis)) for more, axis in zip(extra, plan.axes, strict=True)), plan.axes)
     return plan
 
 
@@ -280,26 +286,38 @@ def _windows(
     dilation: Any,
     ceil_mode: Any,
     release: tuple[int, int],
+    *,
+    dense_kernel: bool,
 ) -> tuple[Layout, tuple[StridedAxis, ...], Pads]:
-    """ceil_mode holds for auto_pad VALID too, where the text's formula gives the floor; pads below the kernel."""
-    place, axes, both = windows(
-        shape,
-        layout,
-        kernel,
-        stride,
-        padding,
-        dilation,
-        ceil_mode,
-        clip=release >= (1, 21),
-        valid_rounds_up=True,
-        because=POOL,
-    )
-    if (shape[1] if place is Layout.CHANNELS_FIRST else shape[-1]) < 1:
+    """Where the text's sizes are not followed: ceil_mode holds for auto_pad too; SAME's pads are those of the undilated
+    kernel, negative ones crop (from 1.29 on the dense kernel refuses them); the division truncates as in C, so that a
+    kernel larger than the input by less than a stride has one window."""
+    place, sizes = spatial(shape, layout)
+    if channels(shape, place) < 1:
         raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)
-    _pads_of_release(both, release, POOL)
-    if not isinstance(padding, str):
-        pads_below_kernel(both, tuple(axis.kernel for axis in axes), POOL)
-    return place, axes, both
+    rank = len(sizes)
+    k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
+    s = k if stride is None else per_axis(stride, rank, "stride")
+    word, both = auto_pads(padding, sizes, k, s)
+    if word.startswith("SAME"):
+        both = tuple(_same(n, ki, si, upper=word == "SAME_UPPER") for n, ki, si in zip(sizes, k, s, strict=True))
+    if word == "NOTSET" or (dense_kernel and max(d) == 1 and release >= (1, 29)):
+        _pads_of_release(both, release, POOL)
+    if word == "NOTSET":
+        pads_below_kernel(both, k, POOL)
+    ups = flag(ceil_mode, "ceil_mode")
+    size = _sizes.ceil if ups else _sizes.truncated
+    outs = tuple(size(n, lo + hi, _sizes.reach(ki, di), si) for n, (lo, hi), ki, di, si in zip(sizes, both, k, d, s, strict=True))
+    if ups and release >= (1, 21):
+        outs = tuple(_sizes.clipped(out, n, lo, si) for out, n, (lo, _), si in zip(outs, sizes, both, s, strict=True))
+    return place, _sizes.strided_axes(sizes, k, s, d, both, outs, because=POOL), both
+
+
+def _same(n: int, k: int, s: int, *, upper: bool) -> tuple[int, int]:
+    """SAME's pads, halved as C does, which are negative where windows leave gaps."""
+    total = (-(-n // s) - 1) * s + k - n
+    before = int((total if upper else total + 1) / 2)
+    return before, total - before
 
 
 def _release(version: str) -> tuple[int, int]:
@@ -336,15 +354,39 @@ def _wrong_end_pads(both: Pads) -> Pads:
     return tuple((lo, flat[2 * i + 1]) for i, (lo, _) in enumerate(both))
 
 
-def _below_a_step(name: str, values: PerAxis, axes: tuple[StridedAxis, ...]) -> None:
-    """From 1.27 on: zeros beyond the scatter stay below a stride or a dilation."""
-    for i, (value, axis) in enumerate(zip(values, axes, strict=True)):
-        step = max(axis.stride, axis.dilation)
-        if value >= step:
+def _same_transposed(plan: ConvPlan, padding: str, output_padding: Any) -> tuple[StridedAxis, ...]:
+    """SAME crops to n*s but adds no zeros where the scatter is smaller."""
+    strides, dilations = (tuple(getattr(axis, name) for axis in plan.axes) for name in ("stride", "dilation"))
+    sizes, kernel = plan.input_sizes, tuple(axis.kernel for axis in plan.axes)
+    return transposed_axes(sizes, kernel, strides, dilations, padding, output_padding, None, same_stretches=False)
+
+
+def _beyond(axis: StridedAxis) -> int:
+    """How far the output of a transposed convolution that crops nothing reaches past the scatter."""
+    return axis.size - (axis.out - 1) * axis.stride - axis.reach if axis.pad_lo <= 0 else 0
+
+
+def _no_crop_in_a_window(axes: tuple[StridedAxis, ...], *, every: bool) -> None:
+    """SAME's negative end pads, and a dilated last window that reaches over them: its average is not followed here, nor,
+    with `every`, that of any window beside negative pads (1.21 to 1.24 mistake them for others)."""
+    negative = any(min(axis.pad_lo, axis.pad_hi) < 0 for axis in axes)
+    if any(axis.pad_hi < 0 < axis.overhang for axis in axes) or (every and negative):
+        raise ArgumentError(
+            "a window reaches into pixels that a negative end pad crops",
+            given={"padding": tuple((axis.pad_lo, axis.pad_hi) for axis in axes)},
+            because=f"{POOL}: averages leave them out, maxima do not",
+            hint="explicit pads",
+        )
+
+
+def _below_a_stride(extra: PerAxis, axes: tuple[StridedAxis, ...]) -> None:
+    """From 1.27 on the input's size must follow from the output's: zeros beyond the scatter stay below a stride."""
+    for i, (more, axis) in enumerate(zip(extra, axes, strict=True)):
+        if more >= axis.stride:
             raise ArgumentError(
-                f"{name} goes beyond the scatter by a stride or more",
-                given={name: value, "stride": axis.stride, "dilation": axis.dilation},
-                required=f"{value} < max(stride, dilation), on axis {axis_names(len(axes))[i]}: {value} < {step}",
+                "the output goes beyond the scatter by a stride or more",
+                given={"output_padding": extra, "stride": tuple(a.stride for a in axes)},
+                required=f"output_padding < stride, on axis {axis_names(len(axes))[i]}: {more} < {axis.stride}",
                 because=TRANSPOSE,
                 hint='version="1.26", or rules="onnx"',
             )
