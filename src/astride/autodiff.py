@@ -12,9 +12,10 @@ import numpy as np
 
 from . import tape
 from .backends.protocol import Array
-from .errors import ArgumentError, ArrayError, UnsupportedError
+from .errors import ArgumentError, UnsupportedError
+from .tape import Pullback
 
-Pull = Callable[[Any], tuple[Array | None, ...]]
+Pull = Callable[[Any], tuple[Any, ...]]
 
 MODULES = ("astride.ops.", "astride.like.")
 """Where functions live that record what they do. Anything else would lose the arithmetic between two operators."""
@@ -31,7 +32,9 @@ def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **
               with several results g belongs to the first, or is a tuple with None where nothing flows back
     Numbers   computed by the backend that ran forward; pull may be called again and again. The arrays given are held,
               not copied: they must not change before the last pull
-    Raises    UnsupportedError: fn is not an operator of astride or a function of astride.like
+              vjp(pull, g) is the double backward of convolutions, their transposes, average, max, min and Lp pooling, fold
+              and unfold: (pull(g), pull2), where pull2(a cotangent per gradient) gives the gradient by g, then one per argument
+    Raises    UnsupportedError: fn is not an operator of astride or a function of astride.like; pull2 of any other operator
               ArgumentError: `wrt` names a position that holds no floating array; ArrayError: g does not fit
     Example
     >>> import numpy as np, astride
@@ -40,6 +43,8 @@ def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **
     >>> pull(np.ones_like(y))[0].tolist()
     [[[0.0, 1.0, 1.0, 0.0]]]
     """
+    if isinstance(fn, Pullback):
+        return fn.differentiated(args, wrt, kwargs)
     _require_operator(fn)
     # a fresh view of each array, so that an array given twice has two identities
     own = [a.view() if isinstance(a, np.ndarray) else a for a in args]
@@ -50,26 +55,7 @@ def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **
             raise ArgumentError(f"argument {i} is no floating array", given={"wrt": wrt}, required=f"positions among {floating}")
     with tape.recording() as recorded:
         result = fn(*own, **kwargs)
-    outputs = result if isinstance(result, tuple) else (result,)
-
-    def pull(g: Any) -> tuple[Array | None, ...]:
-        gradients = _seed(outputs, g)
-        alive = {id(own[i]) for i in wanted}
-        for node in recorded.nodes:
-            if any(a is not None and id(a) in alive for a in node.inputs):
-                alive.update(id(o) for o in node.outputs)
-        for node in reversed(recorded.nodes):
-            arriving = tuple(gradients.get(id(o)) for o in node.outputs)
-            want = tuple(a is not None and id(a) in alive for a in node.inputs)
-            if not any(want) or all(a is None for a in arriving):
-                continue
-            for array, gradient in zip(node.inputs, node.pull(arriving, want), strict=True):
-                if array is not None and gradient is not None:
-                    before = gradients.get(id(array))
-                    gradients[id(array)] = gradient if before is None else before + gradient
-        return tuple(gradients.get(id(a)) if i in wanted else None for i, a in enumerate(own))
-
-    return result, pull
+    return result, Pullback(recorded, own, wanted, result if isinstance(result, tuple) else (result,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,27 +169,6 @@ def _difference(
             # a NaN is as wrong as can be, and stays the worst
             worst, error, at = place, math.inf if math.isnan(off) else off, (float(gradient[place]), central)
     return Difference(argument, len(places), kinks, error, worst, *at)
-
-
-def _seed(outputs: tuple[Any, ...], g: Any) -> dict[int, Array]:
-    """The gradients that pull starts from, by the identity of the output."""
-    arriving = g if isinstance(g, tuple) else (g,)
-    if len(arriving) > len(outputs):
-        raise ArrayError("g has more parts than the result", required=f"at most {len(outputs)}: {len(arriving)}")
-    seeds: dict[int, Array] = {}
-    for part, y in zip(arriving, outputs, strict=False):
-        if part is None:
-            continue
-        array = part if isinstance(part, np.ndarray) else np.asarray(part, y.dtype)
-        if array.shape != y.shape or array.dtype != y.dtype:
-            raise ArrayError(
-                "g does not fit the result",
-                given={"g": array},
-                required=f"shape {y.shape}, dtype {y.dtype.name}",
-                hint="numpy.ones_like(y)",
-            )
-        seeds[id(y)] = array
-    return seeds
 
 
 def _require_operator(fn: Any) -> None:

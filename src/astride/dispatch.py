@@ -115,6 +115,28 @@ def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None
         raise error.within(operator=f"{plan.op} backward", given={"dy": dy})
 
 
+def double_backward(plan: Plan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """Gradients of the sum of every cotangent times the gradient `backward` gave, with respect to dy and to the arrays.
+
+    Computed by the kernel that made `saved`, or where it has no double backward by the next of any backend that has.
+    Raises UnsupportedError: the operator has none.
+    """
+    declined: list[tuple[str, str]] = []
+    first = choose(plan, saved.kernel).kernel
+    kernels = [(saved.kernel.partition(":")[0], first), *_candidates(plan.op, "auto", declined)]
+    for _, kernel in kernels:
+        if kernel.twice is not None and kernel.declines(plan) is None:
+            try:
+                return kernel.twice(plan, np.asarray(dy), saved, cotangents, want=want)
+            except AstrideError as error:
+                raise error.within(operator=f"{plan.op} double backward", given={"dy": dy})
+    raise UnsupportedError(
+        "the operator has no double backward",
+        operator=plan.op,
+        reasons={f"{place}:{kernel.name}": "has no double backward" for place, kernel in kernels[1:]},
+    )
+
+
 def _check(plan: Plan, arrays: Arrays) -> Shape:
     """Every array present that must be, of the plan's dtype, and together of shapes that fit. The output's shape."""
     if len(arrays) > len(plan.roles):

@@ -43,6 +43,12 @@ second result is None.
 Backward = Callable[..., Arrays]
 """backward(plan, dy, saved, *, want) -> gradients in the order of the plan's roles; None where `want` is False."""
 
+Twice = Callable[..., tuple[Array, Arrays]]
+"""twice(plan, dy, saved, cotangents, *, want) -> (gradient of dy, gradients of the arrays): those of the sum of every
+cotangent times the gradient that backward gives. Cotangents are in the order of the plan's roles, None where there is
+none; a gradient that is zero everywhere may be None.
+"""
+
 
 def accepts_all(plan: Any) -> str | None:
     """The `declines` of a kernel that takes every plan of its operator."""
@@ -51,12 +57,14 @@ def accepts_all(plan: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One way to compute one operator. `declines(plan)` is None, or the reason why not."""
+    """One way to compute one operator. `declines(plan)` is None, or the reason why not.
+    `twice` is None without double backward."""
 
     name: str
     forward: Forward
     backward: Backward
     declines: Callable[[Any], str | None] = accepts_all
+    twice: Twice | None = None
 
 
 class Backend(Protocol):
@@ -86,6 +94,7 @@ __all__ = [
     "Kernel",
     "Plan",
     "Saved",
+    "Twice",
     "accepts_all",
     "no_offset",
     "offset_dtype",

@@ -90,7 +90,14 @@ def run(
             dy = gradients[0]
             return (None,) * len(inputs) if dy is None else dispatch.backward(plan, dy, kept, want=want)
 
-        tape.record(tape.Node(plan.op, inputs, (y,), pull))
+        def twice(
+            gradients: tuple[Array | None, ...], cotangents: tuple[Array | None, ...], want: tuple[bool, ...]
+        ) -> tuple[tuple[Array | None, ...], tuple[Array | None, ...]]:
+            assert gradients[0] is not None
+            gradient, others = dispatch.double_backward(plan, gradients[0], kept, cotangents, want=want)
+            return (gradient,), others
+
+        tape.record(tape.Node(plan.op, inputs, (y,), pull, twice))
     return y, saved
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...plan import ConvPlan
 from ...plan.kinds import Edge
-from ..protocol import Array, Arrays, Kernel, Saved, accepts_all
+from ..protocol import Array, Arrays, Backward, Forward, Kernel, Saved, Twice, accepts_all
 from . import _correlation as matrix
 from . import _correlation_loops as loops
 from ._correlation import Link, link
@@ -89,7 +89,33 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
             db = g.sum(axis=(0, *range(2, g.ndim))).astype(dy.dtype, copy=False)
         return (dx, dw, db)
 
-    return Kernel(rung.name, forward, backward, rung.declines)
+    return Kernel(rung.name, forward, backward, rung.declines, twice_of(forward, backward))
+
+
+def twice_of(forward: Forward, backward: Backward) -> Twice:
+    """Double backward of what is linear in x and in w, out of its own two directions.
+
+    <gx, dx> + <gw, dw> + <gb, db> = <dy, y(gx, w) + y(x, gw) + gb>, whose gradients are again dx and dw, of the other pair.
+    """
+
+    def twice(plan: ConvPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+        gx, gw, gb = (*cotangents, None, None)[:3]
+        assert saved.x is not None and saved.w is not None
+        total = np.zeros(dy.shape, np.result_type(np.dtype(plan.accumulate), dy.dtype))
+        for x, w in ((gx, saved.w), (saved.x, gw)):
+            if x is not None and w is not None:
+                total += forward(plan, x, w, None, out=np.empty(dy.shape, dy.dtype), save=False)[0]
+        if gb is not None:
+            view = as_channels_first(total, plan.layout)
+            view += gb.reshape(-1, *[1] * len(plan.axes))
+        dx = dw = None
+        if want[0] and gw is not None:
+            dx = backward(plan, dy, replace(saved, w=gw), want=(True, False, False))[0]
+        if want[1] and gx is not None:
+            dw = backward(plan, dy, replace(saved, x=gx), want=(False, True, False))[1]
+        return total.astype(dy.dtype, copy=False), (dx, dw, None)
+
+    return twice
 
 
 def _wide(plan: ConvPlan, array: Array) -> Array:

@@ -166,10 +166,10 @@ def scan_values(plan: PoolPlan, x: Array, taps: Sequence[Tap], value: Array) -> 
         if plan.start is Start.FIRST_TAP:
             best = np.where(tap.of(seen), best, here)
             tap.put(seen, True)  # type: ignore[arg-type]
-        if plan.nan is Nan.PROPAGATED:
-            tap.put(value, o.keep(best, here))
-        else:
-            tap.put(value, np.where(o.beats(here, best), here, best))
+        wins = o.beats(here, best)  # of equal zeros the first stays, whatever its sign, which np.maximum leaves open
+        if plan.nan is Nan.PROPAGATED and here.dtype.kind not in "iub":
+            wins = wins | np.isnan(here)
+        tap.put(value, np.where(wins, here, best))
     if not seen.all():
         _fill_empty(plan, value, taps)
 

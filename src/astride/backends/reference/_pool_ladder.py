@@ -18,7 +18,7 @@ import numpy as np
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Edge
-from ..protocol import Array, Arrays, Kernel, Saved, no_offset, offset_dtype
+from ..protocol import Array, Arrays, Kernel, Saved, Twice, no_offset, offset_dtype
 from ._windows import EVERY, PixelGradient, Place, as_channels_first, as_channels_last, extension, places
 
 
@@ -43,7 +43,9 @@ class OneWindow:
     unread: Callable[[PoolPlan, Saved, Array], None] = lambda plan, saved, dx: None
 
 
-def kernels(one: OneWindow, forward_im2col: Callable[..., Any], backward_im2col: Callable[..., Any]) -> tuple[Kernel, ...]:
+def kernels(
+    one: OneWindow, forward_im2col: Callable[..., Any], backward_im2col: Callable[..., Any], twice: Twice | None = None
+) -> tuple[Kernel, ...]:
     """The ladder of one operator, fastest rung first."""
 
     def forward_loops(step: Callable[..., None]) -> Callable[..., tuple[Array, Saved | None]]:
@@ -70,10 +72,10 @@ def kernels(one: OneWindow, forward_im2col: Callable[..., Any], backward_im2col:
         return backward
 
     return (
-        Kernel("im2col", forward_im2col, backward_im2col),
-        Kernel("loops2", forward_loops(_forward_loops2), backward_loops(_backward_loops2)),
-        Kernel("loops3", forward_loops(_forward_loops3), backward_loops(_backward_loops3), textbook_only),
-        Kernel("loops4", forward_loops(_forward_loops4), backward_loops(_backward_loops4), textbook_only),
+        Kernel("im2col", forward_im2col, backward_im2col, twice=twice),
+        Kernel("loops2", forward_loops(_forward_loops2), backward_loops(_backward_loops2), twice=twice),
+        Kernel("loops3", forward_loops(_forward_loops3), backward_loops(_backward_loops3), textbook_only, twice),
+        Kernel("loops4", forward_loops(_forward_loops4), backward_loops(_backward_loops4), textbook_only, twice),
     )
 
 

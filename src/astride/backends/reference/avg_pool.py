@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,13 @@ def backward_im2col(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[b
     return (gradient.finish(), None)
 
 
+def twice(plan: PoolPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """The gradient is linear in dy and does not see x: dy's own is the average of the cotangent."""
+    assert cotangents[0] is not None
+    linear = replace(plan, empty=Empty.ZERO, edge_value=0.0)
+    return forward_im2col(linear, cotangents[0], out=np.empty(dy.shape, dy.dtype), save=False)[0], (None, None)
+
+
 def _quotients(plan: PoolPlan, total: Array, divisor: Any) -> Array:
     """Sums over divisors, in the dtype sums are formed in; integers as `_whole` divides them, 0 over 0 being 0."""
     wide = np.dtype(plan.accumulate)
@@ -109,4 +117,4 @@ def _divide(total: float, divisor: int) -> float:
         return float(np.float64(total) / np.float64(divisor))
 
 
-KERNELS = kernels(OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps), forward_im2col, backward_im2col)
+KERNELS = kernels(OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps), forward_im2col, backward_im2col, twice)

@@ -43,7 +43,17 @@ def backward_flip(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[boo
     return dx, None if dw is None else swapped(plan, dw), db
 
 
+def twice_flip(plan: ConvPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """Convolution's, the weights turned both ways; `saved` holds them as convolution sees them."""
+    gx, gw, gb = cotangents
+    turned = (gx, None if gw is None else swapped(plan, gw), gb)
+    double = conv.KERNELS[0].twice
+    assert double is not None
+    gradient, (dx, dw, db) = double(as_convolution(plan), dy, saved, turned, want=want)
+    return gradient, (dx, None if dw is None else swapped(plan, dw), db)
+
+
 KERNELS = (
     *(kernel(rung, transposed=True) for rung in RUNGS),
-    Kernel("flip", forward_flip, backward_flip),
+    Kernel("flip", forward_flip, backward_flip, twice=twice_flip),
 )

@@ -30,4 +30,10 @@ def backward(plan: UnfoldPlan, dy: Array, saved: Saved, *, want: Sequence[bool])
     return (columns,)
 
 
-KERNELS = (Kernel("taps", forward, backward),)
+def twice(plan: UnfoldPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """The operator is linear, so dy's own gradient is the operator of the cotangent."""
+    assert cotangents[0] is not None
+    return gathered(plan, cotangents[0], dy.shape), (None,)
+
+
+KERNELS = (Kernel("taps", forward, backward, twice=twice),)

@@ -129,6 +129,49 @@ def backward_im2col(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[b
     return (gradient.finish(), None)
 
 
+def twice(plan: PoolPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """With a the slope dy/dx at each tap, c = (x/y)^(p-2), s the scale, g the cotangent and T = sum g a over a window:
+
+    dy's gradient is s T, and x's is dy s (p-1)/y (g c - s a T). For p = infinity dy's is g with the winner's sign.
+    """
+    assert cotangents[0] is not None and saved.x is not None and saved.shapes[0] is not None
+    grown, wide = extension(plan.axes, plan.edge), np.dtype(plan.accumulate)
+    xv = grown.grow(as_channels_first(saved.x, plan.layout), plan.edge_value).astype(wide, copy=False)
+    arriving = grown.grow(as_channels_first(cotangents[0], plan.layout), 0).astype(wide, copy=False)
+    gradient = np.empty(dy.shape, dy.dtype)
+    view, every = as_channels_first(gradient, plan.layout), taps(grown.axes)
+    total = np.zeros(view.shape, wide)
+    if saved.offsets is not None:
+        for tap in every:
+            won = tap.of(saved.offsets) == tap.offset
+            tap.put(total, tap.of(total) + np.where(won, tap.read(arriving) * np.sign(tap.read(xv)), wide.type(0)))
+        view[...] = total
+        return gradient, (None, None)
+    assert saved.y is not None
+    yv, scale = as_channels_first(saved.y, plan.layout).astype(wide, copy=False), _scales(plan).astype(wide)
+    for tap in every:
+        tap.put(total, tap.of(total) + tap.read(arriving) * slopes(plan, tap.read(xv), tap.of(yv)))
+    total *= scale
+    view[...] = total
+    if not want[0] or plan.p == 1:
+        return gradient, (None, None)
+    dx = PixelGradient(saved.shapes[0], dy.dtype, plan.layout, grown, plan.accumulate)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        front = as_channels_first(dy, plan.layout).astype(wide, copy=False) * scale * wide.type(plan.p - 1) / yv
+        front[yv == 0] = np.nan if plan.zero_window is ZeroWindow.FORMULA else 0
+        for tap in every:
+            x, y = tap.read(xv), tap.of(yv)
+            bend = tap.read(arriving) * _curvature(plan, x, y) - slopes(plan, x, y) * tap.of(total)
+            tap.add(dx.total, np.where(tap.of(front) == 0, wide.type(0), tap.of(front) * bend))
+    return gradient, (dx.finish(), None)
+
+
+def _curvature(plan: PoolPlan, x: Array, y: Array) -> Array:
+    """(x/y)^(p-2), of magnitudes in the absolute form."""
+    ratio = np.abs(x / y) if plan.lp_form is LpForm.ABSOLUTE else x / y
+    return np.ones_like(ratio) if plan.p == 2 else np.asarray(np.power(ratio, ratio.dtype.type(plan.p - 2)))
+
+
 def unread(plan: PoolPlan, saved: Saved, dx: Array) -> None:
     """Where powers are formed as they are, a pixel no window reads gets 0 times the slope of its power: 0, or NaN."""
     if plan.lp_scaled or math.isinf(plan.p) or saved.x is None:
@@ -177,7 +220,7 @@ def slopes(plan: PoolPlan, x: Array, y: Array) -> Array:
             slope = ratio
         elif plan.lp_form is LpForm.ABSOLUTE:
             magnitude = np.power(np.abs(ratio), ratio.dtype.type(plan.p - 1))
-            slope = np.where(x == 0, ratio.dtype.type(0), np.copysign(magnitude, x)) if plan.p != 1 else np.sign(x)
+            slope = np.where(x == 0, ratio, np.copysign(magnitude, x)) if plan.p != 1 else np.sign(x)
         else:
             slope = np.ones_like(ratio) if plan.p == 1 else np.power(ratio, ratio.dtype.type(plan.p - 1))
     return np.where(y == 0, ratio.dtype.type(_slope_at_zero(plan)), slope)
@@ -226,10 +269,12 @@ def _root(plan: PoolPlan, total: float) -> float:
 
 def _slope(plan: PoolPlan, value: float, y: float) -> float:
     if plan.lp_form is LpForm.ABSOLUTE:
-        return math.copysign(abs(value / y) ** (plan.p - 1), value) if value else 0.0
+        if plan.p == 1:
+            return float(np.sign(value))
+        return math.copysign(abs(value / y) ** (plan.p - 1), value) if value else value / y
     return float(np.power(np.float64(value) / np.float64(y), np.float64(plan.p - 1)))
 
 
 KERNELS = kernels(
-    OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps, unread), forward_im2col, backward_im2col
+    OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps, unread), forward_im2col, backward_im2col, twice
 )

@@ -122,9 +122,10 @@ def backward_im2col(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[b
     total = np.zeros(yv.shape, plan.accumulate)
     for tap in taps(plan.axes):
         tap.put(total, tap.of(total) + tap.read(xv))
-    share = np.divide(dyv, total, out=np.zeros_like(total), where=total > 0)
     for tap in taps(plan.axes):
-        tap.add(gradient.total, (2 * tap.read(xv) - tap.of(yv)) * tap.of(share))
+        part = tap.of(total)
+        slope = np.divide(2 * tap.read(xv) - tap.of(yv), part, out=np.zeros_like(part), where=part > 0)
+        tap.add(gradient.total, slope * tap.of(dyv))
     return (gradient.finish(), None)
 
 

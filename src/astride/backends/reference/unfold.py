@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...plan.unfold import UnfoldPlan
 from ..protocol import Array, Arrays, Kernel, Saved
 from ._windows import PixelGradient, as_channels_first, extension, taps
@@ -43,4 +45,12 @@ def backward(plan: UnfoldPlan, dy: Array, saved: Saved, *, want: Sequence[bool])
     return (gathered(plan, dy, shape) if want[0] else None,)
 
 
-KERNELS = (Kernel("taps", forward, backward),)
+def twice(plan: UnfoldPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """The operator is linear, so dy's own gradient is the operator of the cotangent."""
+    assert cotangents[0] is not None
+    gradient = np.empty(dy.shape, dy.dtype)
+    spread(plan, cotangents[0], gradient)
+    return gradient, (None,)
+
+
+KERNELS = (Kernel("taps", forward, backward, twice=twice),)
