@@ -16,12 +16,14 @@ from ..ops._run import as_array
 from ..ops.avg_pool import avg_pool
 from ..ops.conv import conv
 from ..ops.conv_transpose import conv_transpose
+from ..ops.fold import fold
 from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
 
 __all__ = [
     "AveragePool",
+    "Col2Im",
     "Conv",
     "ConvTranspose",
     "GlobalAveragePool",
@@ -213,11 +215,39 @@ def ConvTranspose(
     )
 
 
-def _window(x: Array, kernel_shape: Any, auto_pad: str, pads: Ints, strides: Ints, dilations: Ints) -> dict[str, Any]:
+def Col2Im(
+    X: Array,
+    image_shape: Any,
+    block_shape: Any,
+    *,
+    dilations: Ints = None,
+    pads: Ints = None,
+    strides: Ints = None,
+    opset: int = LATEST,
+) -> Array:
+    """Columns (N, C * taps, windows) summed where their taps lie in an image (N, C, *image_shape). See astride.fold."""
+    x = as_array(X, "X")
+    if opset < 18:
+        raise ArgumentError(
+            "this opset has no Col2Im", given={"opset": opset}, required=f"opset >= 18: {opset}", operator="Col2Im"
+        )
+    image, block = (tuple(int(n) for n in as_array(a, "shape")) for a in (image_shape, block_shape))
+    if x.ndim != 3 or len(image) != len(block):
+        raise ArgumentError(
+            "X is not three axes of columns, or the shapes differ in length",
+            given={"X": x, "image_shape": image, "block_shape": block},
+            required=f"X.ndim == 3: {x.ndim};  len(image_shape) == len(block_shape): {len(image)} == {len(block)}",
+            operator="Col2Im",
+        )
+    window = _window(None, block, "NOTSET", pads, strides, dilations)
+    return fold(x, output_size=image, **window, opset=opset, rules="onnx")
+
+
+def _window(x: Array | None, kernel_shape: Any, auto_pad: str, pads: Ints, strides: Ints, dilations: Ints) -> dict[str, Any]:
     """ONNX's attributes in the shared vocabulary."""
     kernel = tuple(int(k) for k in kernel_shape)
     rank = len(kernel)
-    if rank != x.ndim - 2:
+    if x is not None and rank != x.ndim - 2:
         raise ArgumentError(
             "kernel_shape has another rank than X",
             given={"X": x, "kernel_shape": kernel},

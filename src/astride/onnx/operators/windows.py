@@ -37,6 +37,7 @@ def _max_pool(call: Call) -> list[Any]:
 
 ONE_RESULT = (
     onnx.AveragePool,
+    onnx.Col2Im,
     onnx.Conv,
     onnx.ConvTranspose,
     onnx.GlobalAveragePool,
