@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 from tests.cli.console import astride, stripes
 
+from astride.caffe import load_caffe
+
 RUN = ("run", "deploy.prototxt", "stripes_iter_30.caffemodel")
 SCALE = ("--scale", 1 / 255)
 
@@ -64,6 +66,19 @@ def test_blobs_are_saved(shop: Path) -> None:
         np.testing.assert_allclose(found["prob"].sum(axis=1), 1, rtol=1e-5)
 
 
+def test_blobs_are_those_of_the_network(shop: Path) -> None:
+    """What runs is a compiled program; its blobs, those changed in place included, are the network's."""
+    images, _ = stripes(2, 9)
+    np.save(shop / "batch.npy", images)
+    names = ("conv", "pool", "ip", "prob")
+    astride(*RUN, "batch.npy", *[word for name in names for word in ("--output", name)], "--save", "out.npz")
+    net = load_caffe("deploy.prototxt", "stripes_iter_30.caffemodel")
+    net.forward(data=images)
+    with np.load("out.npz") as found:
+        for name in names:
+            np.testing.assert_allclose(found[name], net.blobs[name].data, rtol=1e-5, atol=1e-6)
+
+
 def test_mean_size_and_crop(shop: Path, pictures: list[str]) -> None:
     """An image twice as large, cropped to its middle: the same as that middle by itself."""
     big = np.zeros((12, 12), np.uint8)
@@ -85,9 +100,7 @@ def test_channel_order(shop: Path) -> None:
         'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 1 dim: 1 } } }\n'
         'layer { name: "flat" type: "Flatten" bottom: "data" top: "flat" }\n'
     )
-    import astride as library
-
-    library.load_caffe(shop / "color.prototxt").save(shop / "color.caffemodel")
+    load_caffe(shop / "color.prototxt").save(shop / "color.caffemodel")
     Image.fromarray(np.array([[[10, 20, 30]]], np.uint8)).save(shop / "pixel.png")
     for order, expected in ((None, [30, 20, 10]), ("bgr", [30, 20, 10]), ("rgb", [10, 20, 30])):
         words = () if order is None else ("--channel-order", order)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..data import Transformer, load_image, load_mean
 from ..errors import ArgumentError, ArrayError, ModelFileError
 from ..net import Net
+from ..net.program import Program
 from ..proto import atomic_write, nearest
 from ._output import note, shape_text, table, to_stdout
 
@@ -151,14 +152,15 @@ def outputs_of(net: Net, asked: list[str]) -> list[str]:
     return asked or list(net.outputs)
 
 
-def run_file(net: Net, name: str, path: Path, preparation: Preparation, wanted: list[str]) -> Blobs:
-    """The wanted blobs (N, ...) for what the file holds, in batches of at most MAX_BATCH."""
+def run_file(program: Program, path: Path, preparation: Preparation) -> Blobs:
+    """The program's outputs (N, ...) for what the file holds, in batches of at most MAX_BATCH."""
     inputs = preparation.load(path)
-    parts: dict[str, list[Array]] = {blob: [] for blob in wanted}
+    (name,) = program.inputs
+    parts: dict[str, list[Array]] = {blob: [] for blob in program.outputs}
     for start in range(0, max(len(inputs), 1), MAX_BATCH):
-        net.forward(**{name: inputs[start : start + MAX_BATCH]})
-        for blob in wanted:
-            parts[blob].append(np.atleast_1d(net.blobs[blob].data.copy()))
+        outputs = program(**{name: inputs[start : start + MAX_BATCH]})
+        for blob in program.outputs:
+            parts[blob].append(np.atleast_1d(outputs[blob]))
     return {blob: np.concatenate(arrays) for blob, arrays in parts.items()}
 
 

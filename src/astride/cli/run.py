@@ -90,9 +90,9 @@ def run(
         crop=_pair(crop, "--crop"),
         order=channel_order,
     )
-    wanted = classify.outputs_of(net, output or [])
+    program = net.compile(classify.outputs_of(net, output or []))
     with use(backend=backend):
-        found = [(str(path), classify.run_file(net, name, path, prepared, wanted)) for path in images]
+        found = [(str(path), classify.run_file(program, path, prepared)) for path in images]
     if save is not None:
         classify.save(save, found)
     if json:
