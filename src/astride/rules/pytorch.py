@@ -34,6 +34,7 @@ from ._sized import adaptive, fractional
 from ._weights import transposed_weights_of, weights_of
 
 POOL = "PyTorch 2.13, aten/src/ATen/native/Pool.h"
+AVERAGE = "PyTorch 2.13, aten/src/ATen/native/cpu/AvgPoolKernel.cpp"
 CONV = "PyTorch 2.13, aten/src/ATen/native/Convolution.cpp"
 FRACTIONAL = "PyTorch 2.13, aten/src/ATen/native/FractionalMaxPool2d.cpp"
 LP = "PyTorch 2.13, torch/nn/functional.py lp_pool"
@@ -79,7 +80,8 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> PoolPlan:
-    """Divides by the taps inside the padded input (overhang not counted), by the real ones, or by `divisor_override`."""
+    """Divides by the taps inside the padded input (overhang not counted), by the real ones, or by `divisor_override`. Of
+    integers int64 alone is averaged, rounded toward zero."""
     only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, "PyTorch's average pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, ceil_mode)
     _fits_unpadded(axes)
@@ -96,7 +98,7 @@ def avg_pool(
     else:
         divisor = Divisor.PADDED if count_include_pad else Divisor.VALID
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS, "PyTorch averages floating arrays (and int64, truncating, which is not offered here)"),
+        dtype=require_dtype(dtype, FLOATS | {"int64"}, AVERAGE),
         axes=axes,
         reduce=Reduce.AVERAGE,
         layout=place,
