@@ -58,6 +58,11 @@ def run_node(node: Any, inputs: Sequence[Array | None], opset: int = 22) -> list
             required=f"one of {', '.join(sorted(operator.attributes)) or 'none'}",
             operator=name,
         )
+    missing = sorted(operator.needed - given.keys())
+    if missing:
+        raise ArgumentError(
+            f"{name} needs the attribute {missing[0]!r}", given=given, required=", ".join(sorted(operator.needed)), operator=name
+        )
     wanted = [bool(output) for output in getattr(node, "output", ())] or [True]
     try:
         return operator.run(Call(arrays, given, wanted, int(opset)))

@@ -273,7 +273,9 @@ def conv_transpose(
         _pads_of_release(pads(padding, len(plan.axes), minimum=None), release, TRANSPOSE)
     if release >= (1, 27):
         extra = per_axis(output_padding, len(plan.axes), "output_padding", 0)
-        _below_a_stride(tuple(max(more, _beyond(axis)) for more, axis in zip(extra, plan.axes, strict=True)), plan.axes)
+        if output_shape is not None:
+            extra = tuple(max(more, _beyond(axis)) for more, axis in zip(extra, plan.axes, strict=True))
+        _below_a_stride(extra, plan.axes)
     return plan
 
 

@@ -21,9 +21,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """How a node of one type is run: how many inputs it may have, how many it must, and its attributes' names."""
+    """How a node of one type is run: how many inputs it may have, how many it must, and its attributes' names, those
+    without a default among them in `needed`."""
 
     run: Callable[[Call], list[Any]]
     inputs: int
     required: int
     attributes: frozenset[str]
+    needed: frozenset[str] = frozenset()

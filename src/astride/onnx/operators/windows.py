@@ -18,12 +18,13 @@ def _operator(function: Callable[..., Any]) -> Operator:
     return Operator(lambda call: [function(*call.inputs, **call.attributes, opset=call.opset)], *_reads(function))
 
 
-def _reads(function: Callable[..., Any]) -> tuple[int, int, frozenset[str]]:
-    """(inputs, those required, attributes) of a function of astride.like.onnx."""
+def _reads(function: Callable[..., Any]) -> tuple[int, int, frozenset[str], frozenset[str]]:
+    """(inputs, those required, attributes, those needed) of a function of astride.like.onnx."""
     parameters = inspect.signature(function).parameters.values()
     inputs = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    named = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return len(inputs), sum(p.default is p.empty for p in inputs), frozenset(named - OURS)
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in OURS]
+    needed = frozenset(p.name for p in named if p.default is p.empty)
+    return len(inputs), sum(p.default is p.empty for p in inputs), frozenset(p.name for p in named), needed
 
 
 def _max_pool(call: Call) -> list[Any]:
