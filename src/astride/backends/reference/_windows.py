@@ -138,7 +138,10 @@ class Extension:
         if self.sources is None:
             return x
         for a, source in enumerate(self.sources):
-            x = np.take(x, np.maximum(source, 0), axis=a + 2)
+            if not x.shape[a + 2]:  # no pixel to show anywhere
+                x = np.zeros((*x.shape[: a + 2], len(source), *x.shape[a + 3 :]), x.dtype)
+            else:
+                x = np.take(x, np.maximum(source, 0), axis=a + 2)
             outside = (EVERY,) * (a + 2) + (source < 0,)
             x[outside] = value
         return x

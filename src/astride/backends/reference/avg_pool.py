@@ -46,6 +46,8 @@ def rows_gradient(plan: PoolPlan, window: Any, place: Place, y: Any, position: A
 
 
 def empty(plan: PoolPlan, dtype: np.dtype[Any], place: Place) -> float:
+    if dtype.kind in "iu":
+        return 0
     if plan.empty is Empty.QUOTIENT:
         return _divide(0.0, divisor_of(plan, place.window))
     return math.nan if plan.empty is Empty.NAN else 0.0
@@ -64,7 +66,7 @@ def forward_im2col(
     yv[...] = _quotients(plan, total, divisors(plan))
     unpopulated = inside(plan) == 0
     if plan.empty is not Empty.QUOTIENT and grown.sources is None and unpopulated.any():
-        yv[..., unpopulated] = np.nan if plan.empty is Empty.NAN else 0
+        yv[..., unpopulated] = np.nan if plan.empty is Empty.NAN and yv.dtype.kind not in "iu" else 0
     return out, saved_record(keeps(plan), x, None, out, None) if save else None
 
 
