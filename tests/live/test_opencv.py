@@ -69,6 +69,39 @@ def test_pooling(pool: str) -> None:
     assert compared > 30
 
 
+def computed_alike(seed: int) -> bool:
+    """One random pooling by rules="opencv", pads of any size: equal in every window, or refused by both (False)."""
+    rng = np.random.default_rng(seed)
+    pool, ceil_mode = str(rng.choice(["MAX", "AVE"])), bool(rng.integers(2))
+    h, w = (int(n) for n in rng.integers(1, 9, 2))
+    kernel, stride = (tuple(int(n) for n in rng.integers(1, 4, 2)) for _ in range(2))
+    padding = tuple(int(n) for n in rng.integers(0, 4, 2)) if rng.integers(2) else (0, 0)
+    x = rng.integers(-9, 10, (1, 2, h, w)).astype("float32")
+    if pool == "MAX" and rng.integers(3) == 0:
+        x = rng.choice(np.array([np.nan, np.inf, -np.inf, 0, 1, 2], "float32"), x.shape)
+    (kh, kw), (sh, sw), (ph, pw) = kernel, stride, padding
+    window = dict(kernel_h=kh, kernel_w=kw, stride_h=sh, stride_w=sw, pad_h=ph, pad_w=pw, ceil_mode=str(ceil_mode).lower())
+    operator = astride.max_pool if pool == "MAX" else astride.avg_pool
+    try:
+        got = opencv(x, f'type: "Pooling" pooling_param {{ pool: {pool} {fields(**window)} }}')
+    except cv2.error:
+        with pytest.raises(astride.ArgumentError):
+            operator(x, kernel=kernel, stride=stride, padding=padding, ceil_mode=ceil_mode, rules="opencv")
+        return False
+    y = operator(x, kernel=kernel, stride=stride, padding=padding, ceil_mode=ceil_mode, rules="opencv")
+    assert_near(y, got, TOLERANCE, f"{seed}: {pool} {window}")
+    return True
+
+
+def test_its_own_rules() -> None:
+    assert sum(computed_alike(seed) for seed in range(100)) > 50
+
+
+@pytest.mark.conformance
+def test_its_own_rules_completely() -> None:
+    assert sum(computed_alike(seed) for seed in range(100, 2600)) > 1500
+
+
 def test_global_pooling() -> None:
     x = np.random.default_rng(3).normal(size=(2, 3, 5, 4)).astype("float32")
     for pool in ("MAX", "AVE"):
