@@ -13,7 +13,7 @@ import pytest
 from tests.backends.ladder import Result, assert_agree, climb, run
 from tests.backends.test_contract import WINDOWS
 from tests.backends.test_memory import VARIANTS
-from tests.cases.records import Inputs, filled
+from tests.cases.records import HALF, Inputs, filled
 from tests.compare import assert_same, assert_unchanged
 
 import astride
@@ -379,3 +379,31 @@ def test_an_index_is_not_cut_to_32_bits(index: int) -> None:
     for kernel in climb(plan):
         with pytest.raises(astride.ArrayError, match=str(index)):
             dispatch.forward(plan, x, places, backend=kernel)
+
+
+# Extents and sums that do not fit a small type
+
+
+@pytest.mark.parametrize("dilation", [2**31, 2**33, 2**62])
+def test_one_tap_has_no_dilation(dilation: int) -> None:
+    """pytorch #191920: a huge dilation of a kernel of one read out of bounds."""
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 6)
+    plan = astride.plan("max_pool", x.shape, kernel=1, stride=2, dilation=dilation)
+    for kernel in climb(plan):
+        assert dispatch.forward(plan, x, backend=kernel)[0].tolist() == [[[0, 2, 4]]], kernel
+    with pytest.raises(astride.ArgumentError):
+        astride.plan("max_pool", x.shape, kernel=2, dilation=dilation)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_half_mean_of_a_great_window(dtype: str) -> None:
+    """MIOpen #2109: 255 x 255 halves gave .031, and no gradient. T50: the sum is formed in float32."""
+    kind = np.dtype(HALF.get(dtype, dtype))
+    x = np.full((1, 1, 255, 255), 0.5, kind)
+    plan = astride.plan("avg_pool", x.shape, kernel=255, dtype=dtype)
+    for kernel in climb(plan)[2:]:
+        y, saved = dispatch.forward(plan, x, save=True, backend=kernel)
+        assert float(y.item()) == 0.5, kernel
+        assert saved is not None
+        (dx, _) = dispatch.backward(plan, np.full_like(y, 255 * 255), saved)
+        assert dx is not None and np.allclose(dx.astype("float32"), 1, rtol=1e-2), kernel

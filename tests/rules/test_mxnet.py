@@ -143,3 +143,22 @@ def test_adaptive_windows() -> None:
     assert like.AdaptiveAvgPooling2D(x).tolist() == [[[[3]]]]
     with pytest.raises(astride.ArgumentError, match="MXNet adapts averages only"):
         mxnet.adaptive_pool((1, 1, 5), output_size=2, reduce="max")
+
+
+def test_retinafaces_81_rows_against_80() -> None:
+    """RetinaFace-Cpp #11: a pooling with kernel 3, stride 2, pad 1 rounds down in MXNet and up in Caffe."""
+    sizes = {}
+    for rules in ("mxnet", "caffe"):
+        sizes[rules] = size("max_pool", 160, rules=rules, kernel=3, stride=2, padding=1)
+    assert sizes == {"mxnet": 80, "caffe": 81}
+    assert size("max_pool", 160, rules="mxnet", kernel=3, stride=2, padding=1, pooling_convention="full") == 81
+
+
+def test_padding_on_one_side_is_asked_for_by_explicit_rules() -> None:
+    """mxnet #10487: causal pooling. MXNet pads both sides; a separate pad of zeros would win over negative data."""
+    with pytest.raises(astride.ArgumentError, match="MXNet pads both sides of an axis alike"):
+        mxnet.max_pool((1, 1, 4), kernel=3, stride=1, padding=((2, 0),))
+    x = np.array([[[-4, -3, -2, -1]]], np.float32)
+    causal: dict[str, Any] = dict(kernel=3, stride=1, padding=((2, 0),))
+    assert astride.max_pool(x, **causal).tolist() == [[[-4, -3, -2, -1]]]
+    assert astride.avg_pool(x, **causal).tolist() == [[[-4, -3.5, -3, -2]]]

@@ -84,3 +84,12 @@ def test_convolution_sizes_are_caffes_where_both_have_one() -> None:
                     astride.plan(op, (1, 1, n), rules="opencv", **arguments)
             else:
                 assert astride.plan(op, (1, 1, n), rules="opencv", **arguments) == caffe
+
+
+def test_a_row_outside_the_image() -> None:
+    """pytorch #45357: 6 x 7, kernel 1, stride 2, rounded up. Zeros here, the lowest value in Caffe, no such row in PyTorch."""
+    x = np.arange(42, dtype=np.float32).reshape(1, 1, 6, 7)
+    least = float(np.finfo(np.float32).min)
+    assert astride.max_pool(x, kernel=1, stride=2, rules="opencv")[0, 0, 3].tolist() == [0] * 4
+    assert astride.max_pool(x, kernel=1, stride=2, rules="caffe")[0, 0, 3].tolist() == [least] * 4
+    assert astride.max_pool(x, kernel=1, stride=2, rules="pytorch", ceil_mode=True).shape == (1, 1, 3, 4)
