@@ -94,7 +94,8 @@ def _pads(plan: PoolPlan | ConvPlan) -> str:
 def _outside(plan: PoolPlan | ConvPlan) -> str:
     if plan.edge is Edge.CONSTANT:
         value = plan.edge_value if isinstance(plan, PoolPlan) else 0.0
-        return f"a {'-FLT_MAX' if value < -3e38 else f'{value:g}'} that takes part"
+        named = {-math.inf: "-infinity", math.inf: "infinity"}.get(value, "-FLT_MAX" if value < -3e38 else f"{value:g}")
+        return f"a {named} that takes part"
     return EDGES[plan.edge]
 
 
