@@ -21,7 +21,7 @@ help:
 	@echo "make lint         ruff"
 	@echo "make types        mypy --strict on src/"
 	@echo "make docs         the manual, in docs/_build/html; warnings are errors"
-	@echo "make peers        the sample of tests against torch, onnxruntime, onnx and OpenCV 4 (installs them)"
+	@echo "make peers        the sample of tests against torch, onnxruntime, onnx, OpenCV 4 and JAX (installs them)"
 	@echo "make conformance  the complete sweeps"
 	@echo "make check        lint, types, docs, peers and test"
 	@echo "make clean        remove what the above have made"

@@ -16,13 +16,21 @@ from astride.like import jax as ours
 
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # every call is compiled once and run once
 jax = pytest.importorskip("jax", reason="jax is not installed: pip install jax")
-jax.config.update("jax_enable_x64", True)
 lax = jax.lax
 
 pytestmark = pytest.mark.live
 
 SAMPLE, SWEEP, BLOCK = 25, 700, 25
 NUMPY_SAYS = "ignore:(invalid value|overflow|divide by zero) encountered:RuntimeWarning"
+
+
+@pytest.fixture(autouse=True)
+def in_float64() -> Any:
+    """JAX makes float32 of everything unless told otherwise."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
 
 
 @dataclass(frozen=True)
