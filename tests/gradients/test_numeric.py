@@ -12,7 +12,7 @@ from tests.gradients.broken_backend import MISTAKES
 
 import astride
 from astride import backends
-from astride.like import caffe, mps, numpy_loops
+from astride.like import caffe, chainer, mps, mxnet, numpy_loops
 from astride.like import pytorch as F
 from astride.plan.kinds import Edge, LpForm, LpScale
 
@@ -63,6 +63,16 @@ POOLS: list[tuple[str, str, dict[str, Any]]] = [
     ("lp_pool", "pytorch", dict(kernel=2, stride=2, ceil_mode=True)),
     ("lp_pool", "mps", dict(kernel=3, stride=2)),
     ("lp_pool", "mps", dict(kernel=2, stride=1, edge="clamp")),
+    ("max_pool", "mxnet", dict(kernel=3, stride=2, padding=1, pooling_convention="full")),
+    ("max_pool", "chainer", dict(kernel=2, stride=2, padding=1, cover_all=False)),
+    ("max_pool", "opencv", dict(kernel=2, stride=2, padding=2)),
+    ("max_pool", "darknet", dict(kernel=2, stride=1)),
+    ("avg_pool", "mxnet", dict(kernel=3, stride=2, padding=1, pooling_convention="full")),
+    ("avg_pool", "mxnet", dict(kernel=2, stride=1, padding=2, pool_type="sum")),
+    ("avg_pool", "chainer", dict(kernel=3, stride=2, padding=1, pad_value=None)),
+    ("avg_pool", "opencv", dict(kernel=3, stride=2, padding=1)),
+    ("lp_pool", "mxnet", dict(kernel=2, stride=1, padding=1, p=1)),
+    ("lp_pool", "mxnet", dict(kernel=3, stride=2, padding=1, p=2)),
 ]
 
 
@@ -134,6 +144,10 @@ CONVOLUTIONS: list[tuple[str, dict[str, Any]]] = [
     ("pytorch", dict(padding="same")),
     ("mps", dict(stride=2)),
     ("mps", dict(stride=1, edge="clamp")),
+    ("mxnet", dict(stride=2, padding=1, groups=2)),
+    ("chainer", dict(stride=2, cover_all=True)),
+    ("opencv", dict(padding=2, dilation=2)),
+    ("darknet", dict(pad=True, stride=2)),
     ("numpy_loops", dict(padding=1)),
 ]
 
@@ -154,6 +168,9 @@ TRANSPOSED: list[tuple[str, dict[str, Any]]] = [
     ("caffe", dict(stride=2, padding=1)),
     ("pytorch", dict(stride=3, padding=1, output_padding=2, groups=2)),
     ("mps", dict(stride=2, padding="full")),
+    ("mxnet", dict(stride=2, padding=1, output_padding=1)),
+    ("chainer", dict(stride=2, padding=1, groups=2)),
+    ("opencv", dict(stride=2, dilation=2)),
     ("numpy_loops", dict(stride=2)),
 ]
 
@@ -204,6 +221,13 @@ def test_everything_differs_between_the_axes() -> None:
         (mps.convolution_transpose, (apart((1, 3, 2, 3)), apart((2, 3, 2, 3)), apart((2,))), dict(stride_in_pixels_x=2)),
         (numpy_loops.conv, (apart((1, 2, 5, 5)), apart((3, 2, 3, 3)), apart((3,))), dict(stride=2, pad=1)),
         (numpy_loops.conv_transpose, (apart((1, 2, 3, 3)), apart((2, 3, 3, 3)), apart((3,))), dict(stride=2)),
+        (chainer.unpooling_2d, (apart((1, 2, 3, 4)), (3, 2), (2, 1)), {}),
+        (chainer.upsampling_2d, (apart((1, 1, 2, 3)), np.array([[[[3, 5, 0], [2, 1, 4]]]]), (2, 3), 1), {}),
+        (
+            mxnet.Deconvolution,
+            (apart((1, 2, 3)), apart((2, 1, 3))),
+            dict(kernel=(3,), stride=(2,), num_filter=1, target_shape=(6,)),
+        ),
         (F.max_pool1d, (apart((2, 7)), 3, 2), {}),  # unbatched
         (F.avg_pool3d, (apart((2, 4, 3, 4)), 2), {}),
         (F.conv2d, (apart((2, 5, 4)), apart((3, 2, 3, 2)), apart((3,))), {}),
