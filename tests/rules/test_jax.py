@@ -161,6 +161,7 @@ ONE = np.arange(6.0)
         (lambda: lax.conv_general_dilated(X, X, (1,), ((1, 1), (0, 0))), "1 pairs: 2"),
         (lambda: lax.conv_transpose(X, X[:, :1], (1,), "SAME_LOWER"), "padding has no such value"),
         (lambda: jax.conv_transpose((1, 2, 4), (2, 1, 3), groups=2), "these rules have no groups"),
+        (lambda: jax.conv((1, 1, 1), (1, 1, 1), padding=((-1, -1),)), "size + padding >= 0, on axis W: -1"),
     ],
 )
 def test_refusals(call: Any, says: str) -> None:

@@ -23,6 +23,7 @@ from ._arguments import (
     accumulator,
     channels,
     choice,
+    on_axis,
     only,
     pads,
     per_axis,
@@ -133,11 +134,22 @@ def conv(
             because=CONV,
             hint="(low, high) pairs, or conv_transpose",
         )
+    axes = _axes(
+        sizes, kernel, per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation"), inner, padding, because=CONV
+    )
+    for i, axis in enumerate(axes):
+        left = axis.stretched + axis.pad_lo + axis.pad_hi
+        if left < 0:
+            raise ArgumentError(
+                "the negative pads crop more than there is",
+                given={"padding": padding},
+                required=f"{on_axis('size + padding >= 0', i, rank)}: {left}",
+                because=CONV,
+                hint="pads that leave something",
+            )
     return ConvPlan(
         dtype=require_dtype(dtype, FLOATS, CONV),
-        axes=_axes(
-            sizes, kernel, per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation"), inner, padding, because=CONV
-        ),
+        axes=axes,
         in_channels=channels(shape, place),
         out_channels=out_channels,
         layout=place,
