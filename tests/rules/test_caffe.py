@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.rules.geometry import ceiling, size, size_or_none, windows
 
@@ -159,3 +160,10 @@ def test_what_convolution_refuses(fields: dict[str, Any], says: str) -> None:
     with pytest.raises(astride.ArgumentError) as raised:
         caffe.convolution((1, 4, 6, 6), num_output=4, **fields)
     assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("one", [1, np.int64(1), np.array(1), (1, 1), np.array([1, 1])], ids=repr)
+def test_whole_numbers_of_any_kind_say_that_there_is_no_dilation(one: Any) -> None:
+    assert astride.plan("avg_pool", (1, 1, 6, 6), kernel=np.array(2), dilation=one, rules="caffe") == astride.plan(
+        "avg_pool", (1, 1, 6, 6), kernel=2, rules="caffe"
+    )

@@ -34,13 +34,7 @@ class StridedAxis:
             _at_least(self, name, 1)
         for name in ("size", "out"):
             _at_least(self, name, 0)
-        if self.reach > INT32_MAX or self.stretched + abs(self.pad_lo) + abs(self.pad_hi) > INT32_MAX:
-            raise ArgumentError(
-                "the window spans more than 2^31 taps",
-                given={"kernel": self.kernel, "dilation": self.dilation},
-                required=f"(kernel - 1) * dilation + 1 <= 2^31 - 1: {self.reach}",
-                hint="a smaller dilation",
-            )
+        self._fits_int32()
         free = self.stretched + self.pad_lo + self.pad_hi - self.reach
         floor, ceil = max(free // self.stride + 1, 0), max(-(-free // self.stride) + 1, 0)
         # a rule may drop windows that start behind the input, which pads of a kernel or more make room for
@@ -52,6 +46,18 @@ class StridedAxis:
                 required=f"{min(floor, before)} <= out <= {ceil}: {self.out}",
                 hint=f"out={floor}",
             )
+
+    def _fits_int32(self) -> None:
+        padded = self.stretched + abs(self.pad_lo) + abs(self.pad_hi)
+        for what, value, hint in (
+            ("(kernel - 1) * dilation + 1", self.reach, "a smaller dilation"),
+            ("size + |pad_lo| + |pad_hi|", padded, "less padding"),
+            ("stride", self.stride, f"stride={max(min(padded, INT32_MAX), 1)}"),
+        ):
+            if value > INT32_MAX:
+                raise ArgumentError(
+                    "the axis counts further than 2^31 - 1", given={"axis": self}, required=f"{what} <= 2^31 - 1: {value}", hint=hint
+                )
 
     @property
     def reach(self) -> int:

@@ -62,12 +62,12 @@ def channels(shape: Sequence[int], layout: Layout) -> int:
 
 def whole(value: Any, name: str, minimum: int | None = None) -> int:
     """One whole number of at least `minimum`."""
-    if isinstance(value, bool):
-        raise ArgumentError(f"{name} is not a whole number", given={name: value})
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{name} is not a whole number", given={name: value}) from None
+        number = None
+    if number is None:
+        raise ArgumentError(f"{name} is not a whole number", given={name: value}, hint=f"an int, as {name}={minimum or 1}")
     if minimum is not None and number < minimum:
         raise ArgumentError(
             f"{name} is below {minimum}", given={name: value}, required=f"{name} >= {minimum}: {number}", hint=f"{name}={minimum}"
@@ -77,14 +77,22 @@ def whole(value: Any, name: str, minimum: int | None = None) -> int:
 
 def per_axis(value: Any, rank: int, name: str, minimum: int | None = 1) -> PerAxis:
     """One whole number for every axis, or one per axis."""
-    if (isinstance(value, Sequence) and not isinstance(value, str)) or hasattr(value, "__len__"):
+    if _several(value):
         values = tuple(value)
         if len(values) != rank:
             raise ArgumentError(
-                f"{name} needs one value per axis", given={name: value}, required=f"{rank} values, or one for all: {len(values)}"
+                f"{name} needs one value per axis",
+                given={name: value},
+                required=f"{rank} values, or one for all: {len(values)}",
+                hint=f"an int, or {rank} of them",
             )
         return tuple(whole(v, name, minimum) for v in values)
     return (whole(value, name, minimum),) * rank
+
+
+def _several(value: Any) -> bool:
+    """Whether it is a row of values; a NumPy array without axes is one value, and a text none at all."""
+    return hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
 
 
 def pads(value: Any, rank: int, name: str = "padding", minimum: int | None = 0) -> Pads:
@@ -154,6 +162,13 @@ def only(value: Any, name: str, expected: Any, because: str) -> None:
         raise ArgumentError(
             f"these rules have no {name}", given={name: value}, because=because, hint=f"{name}={expected!r}, or other rules"
         )
+
+
+def only_each(value: Any, name: str, expected: int, because: str) -> None:
+    """As `only`, for an argument that may be one whole number or one per axis."""
+    for one in tuple(value) if _several(value) else (value,):
+        if whole(one, name) != expected:
+            only(value, name, expected, because)
 
 
 def on_axis(name: str, index: int, rank: int) -> str:

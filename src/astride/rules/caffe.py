@@ -20,7 +20,7 @@ from ._arguments import (
     as_minimum,
     channels,
     choice,
-    only,
+    only_each,
     per_axis,
     require_dtype,
     spatial,
@@ -272,7 +272,7 @@ def _windows(
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     choice(round_mode, "round_mode", ("CEIL", "FLOOR"))
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, POOLING)
+    only_each(dilation, "dilation", 1, POOLING)
     k = per_axis(kernel, rank, "kernel")
     s = k if stride is None else per_axis(stride, rank, "stride")
     p = symmetric(padding, rank, "Caffe")

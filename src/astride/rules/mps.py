@@ -27,6 +27,7 @@ from ._arguments import (
     choice,
     kind,
     only,
+    only_each,
     per_axis,
     require_dtype,
     shares_arguments,
@@ -96,7 +97,7 @@ def avg_pool(
 ) -> PoolPlan:
     """Edge zero divides by the whole kernel; clamp shrinks the window to its real taps (none: 0), or, with
     `zero_pad_size`, to the taps inside an input padded by that much."""
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, POOLING)
+    only_each(dilation, "dilation", 1, POOLING)
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, offset, size, align, remainder)
     extra = per_axis(zero_pad_size, len(axes), "zero_pad_size", 0)
     if choice(edge, "edge", ("zero", "clamp")) == "zero":
@@ -135,7 +136,7 @@ def lp_pool(
     """L2 only: sqrt(sum of squares over the window), gradient x / y; of a window of zeros 0, or with zero_window
     "formula" the 0/0 = NaN that the header's formula says. Clamp repeats the nearest pixel (unverified)."""
     only(p, "p", 2.0, POOLING)
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, POOLING)
+    only_each(dilation, "dilation", 1, POOLING)
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, offset, size, align, remainder)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOLING),
@@ -203,7 +204,7 @@ def conv_transpose(
     """
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, CONVOLUTION)
+    only_each(dilation, "dilation", 1, CONVOLUTION)
     kernel, out_channels = transposed_weights_of(w_shape, rank, channels(shape, place), groups)
     _four_per_group(channels(shape, place), out_channels, groups)
     s = per_axis(stride, rank, "stride")

@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import Pads, PerAxis, accumulator, channels, only, pads, per_axis, require_dtype, spatial, whole
+from ._arguments import Pads, PerAxis, accumulator, channels, only_each, pads, per_axis, require_dtype, spatial, whole
 from ._weights import transposed_weights_of, weights_of
 
 POOL = "ncnn 1.0.20261020, src/layer/pooling.cpp"
@@ -37,7 +37,7 @@ def max_pool(
 ) -> PoolPlan:
     """Padding is -FLT_MAX and takes part, so it beats -inf. What a NaN does is the order of the CPU's `max(best, x)`, which
     keeps x where either is NaN (unspecified, not followed here: a NaN never replaces)."""
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, "ncnn's Pooling has none")
+    only_each(dilation, "dilation", 1, "ncnn's Pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, pad_mode)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),
@@ -67,7 +67,7 @@ def avg_pool(
     avgpool_count_include_pad: int = 0,
 ) -> PoolPlan:
     """0: the real taps, NaN where there is none. 1: the whole kernel, overhang too."""
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, "ncnn's Pooling has none")
+    only_each(dilation, "dilation", 1, "ncnn's Pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, pad_mode)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),

@@ -24,6 +24,7 @@ from ._arguments import (
     channels,
     choice,
     only,
+    only_each,
     pads,
     per_axis,
     require_dtype,
@@ -106,7 +107,7 @@ def conv(
     rank = len(sizes)
     kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)
     only(groups, "groups", 1, IDIOM)
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, IDIOM)
+    only_each(dilation, "dilation", 1, IDIOM)
     s = per_axis(stride, rank, "stride")
     both = pads(padding, rank)
     return ConvPlan(
@@ -135,7 +136,7 @@ def conv_transpose(
     rank = len(sizes)
     kernel, out_channels = transposed_weights_of(w_shape, rank, channels(shape, place), groups)
     only(groups, "groups", 1, IDIOM)
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, IDIOM)
+    only_each(dilation, "dilation", 1, IDIOM)
     return ConvPlan(
         dtype=require_dtype(dtype, FLOATS, IDIOM),
         axes=_sizes.transposed_axes(
@@ -154,8 +155,8 @@ def _windows(
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
-    only(padding if isinstance(padding, int) else sum(map(sum, pads(padding, rank))), "padding", 0, IDIOM)
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, IDIOM)
+    only(sum(map(sum, pads(padding, rank))), "padding", 0, IDIOM)
+    only_each(dilation, "dilation", 1, IDIOM)
     k = per_axis(kernel, rank, "kernel")
     s = k if stride is None else per_axis(stride, rank, "stride")
     return place, _exact(sizes, k, s, ((0, 0),) * rank)

@@ -20,7 +20,7 @@ from ._arguments import (
     accumulator,
     channels,
     choice,
-    only,
+    only_each,
     pads,
     per_axis,
     require_dtype,
@@ -87,7 +87,7 @@ def avg_pool(
 ) -> PoolPlan:
     """exclude_pad (which OpenVINO itself requires to be given): the real taps; else the whole kernel, overhang too, under
     every rounding; but where no side is padded, the real taps again. A window of padding alone is 0/0, or 0 over the kernel."""
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, "AvgPool-14 has none")
+    only_each(dilation, "dilation", 1, "AvgPool-14 has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, rounding_type)
     both = tuple((axis.pad_lo, axis.pad_hi) for axis in axes)
     if exclude_pad and not isinstance(padding, str):

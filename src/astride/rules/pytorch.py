@@ -23,7 +23,7 @@ from ._arguments import (
     accumulator,
     channels,
     choice,
-    only,
+    only_each,
     per_axis,
     require_dtype,
     spatial,
@@ -82,7 +82,7 @@ def avg_pool(
 ) -> PoolPlan:
     """Divides by the taps inside the padded input (overhang not counted), by the real ones, or by `divisor_override`. Of
     integers int64 alone is averaged, rounded toward zero."""
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, "PyTorch's average pooling has none")
+    only_each(dilation, "dilation", 1, "PyTorch's average pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, ceil_mode)
     _fits_unpadded(axes)
     if divisor_override is not None:
@@ -149,8 +149,8 @@ def lp_pool(
     """(sum x^p)^(1/p) without absolute values, formed as written: a negative sum gives NaN for p != 1, great powers
     overflow, partial windows of ceil mode are scaled up to whole ones, and the gradient is 0 where the result is.
     p = inf is the greatest magnitude."""
-    only(padding if isinstance(padding, int) else max(padding), "padding", 0, LP)
-    only(dilation if isinstance(dilation, int) else max(dilation), "dilation", 1, LP)
+    only_each(padding, "padding", 0, LP)
+    only_each(dilation, "dilation", 1, LP)
     place, axes = _windows(shape, layout, kernel, stride, 0, 1, ceil_mode)
     if not math.isinf(float(p)):
         _fits_unpadded(axes)  # an average of powers
