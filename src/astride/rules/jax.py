@@ -134,9 +134,7 @@ def conv(
             because=CONV,
             hint="(low, high) pairs, or conv_transpose",
         )
-    axes = _axes(
-        sizes, kernel, per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation"), inner, padding, because=CONV
-    )
+    axes = _axes(sizes, kernel, per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation"), inner, padding)
     for i, axis in enumerate(axes):
         left = axis.stretched + axis.pad_lo + axis.pad_hi
         if left < 0:
@@ -221,11 +219,11 @@ def _windows(
     rank = len(sizes)
     k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
     s = k if stride is None else per_axis(stride, rank, "stride")
-    return place, _axes(sizes, k, s, d, per_axis(base_dilation, rank, "base_dilation"), padding, because=WINDOWS)
+    return place, _axes(sizes, k, s, d, per_axis(base_dilation, rank, "base_dilation"), padding)
 
 
 def _axes(
-    sizes: PerAxis, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, inner: PerAxis, padding: Any, *, because: str
+    sizes: PerAxis, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, inner: PerAxis, padding: Any
 ) -> tuple[StridedAxis, ...]:
     """max(0, (n' + pads - K) // s + 1) windows, n' = (n-1) * input dilation + 1. SAME takes its pads from n, not n'."""
     stretched = tuple((n - 1) * i + 1 if n else 0 for n, i in zip(sizes, inner, strict=True))
