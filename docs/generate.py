@@ -64,8 +64,8 @@ def toctree(caption: str, pages: list[str]) -> str:
 def samples(op: str, name: str, size: int = SHAPE[-1]) -> list[plan.Plan]:
     """The plans a framework's rule makes of a window of 3 and stride 2; of the whole plane where it takes no other."""
     rule, shape = rules.rule(name, op), (*SHAPE[:2], size, size)
-    if op in ("conv", "conv_transpose"):
-        return [rule(shape, WEIGHTS, "float32", stride=2)]
+    if op in ("conv", "conv_transpose", "deform_conv", "conv_integer"):
+        return [rule(shape, WEIGHTS, "uint8" if op == "conv_integer" else "float32", stride=2)]
     if op == "adaptive_pool":
         return accepted(rule, shape, [dict(output_size=4, reduce=reduce) for reduce in ("average", "max")])
     if op == "fractional_pool":

@@ -30,7 +30,9 @@ from .ops.avg_pool import avg_pool
 from .ops.batch_norm import batch_norm
 from .ops.broadcast import broadcast
 from .ops.conv import conv
+from .ops.conv_integer import conv_integer
 from .ops.conv_transpose import conv_transpose
+from .ops.deform_conv import deform_conv
 from .ops.elementwise import elementwise
 from .ops.fold import fold
 from .ops.fractional_pool import fractional_pool
@@ -79,7 +81,9 @@ __all__ = [
     "check_gradient",
     "configure",
     "conv",
+    "conv_integer",
     "conv_transpose",
+    "deform_conv",
     "elementwise",
     "fold",
     "fractional_pool",

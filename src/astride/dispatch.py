@@ -153,11 +153,12 @@ def _check(plan: Plan, arrays: Arrays) -> Shape:
                 raise ArrayError(
                     f"{role} are not integers", required=f"an integer dtype: {array.dtype.name}", hint=f"{role}.astype('int64')"
                 )
-        elif array.dtype.name != plan.dtype:
+        elif array.dtype.name != plan.dtype_of(role):
+            wanted = plan.dtype_of(role)
             raise ArrayError(
                 f"{role} has another dtype than the plan; nothing is promoted",
-                required=f"{role}.dtype == {plan.dtype}: {array.dtype.name}",
-                hint=f"{role}.astype({plan.dtype!r})",
+                required=f"{role}.dtype == {wanted}: {array.dtype.name}",
+                hint=f"{role}.astype({wanted!r})",
             )
     return plan.output_shape(*[None if a is None else a.shape for a in arrays])
 

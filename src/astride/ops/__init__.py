@@ -19,6 +19,8 @@ OPERATORS: dict[str, str] = {
     "max_unpool": "values back to the places they were the maximum of",
     "conv": "convolution (cross-correlation), grouped, dilated, any edge",
     "conv_transpose": "the adjoint of a convolution",
+    "deform_conv": "convolution whose taps lie where offsets move them",
+    "conv_integer": "convolution of quantised numbers, summed in int32",
     "unfold": "the pixels of every window as columns",
     "fold": "columns summed back into an image",
     "matmul": "rows of x times a matrix",

@@ -109,7 +109,7 @@ def plan(
     Raises ArgumentError: an operator, rules or arguments that do not exist or that the rules refuse; `w_shape` missing
     for a convolution or given for anything else. UnsupportedError: the rules lack the operator.
     """
-    weighted = op in ("conv", "conv_transpose")
+    weighted = op in ("conv", "conv_transpose", "deform_conv", "conv_integer")
     if weighted != (w_shape is not None):
         raise ArgumentError(
             f"{op} {'needs' if weighted else 'has no'} w_shape",

@@ -8,8 +8,10 @@ from ..errors import ArgumentError
 from .axis import Axis, ExplicitAxis, StridedAxis
 from .base import Plan, Shape
 from .conv import ConvPlan
+from .deform import DeformPlan
 from .dense import ElementwisePlan, MatmulPlan, SoftmaxLossPlan, SoftmaxPlan
 from .fractional import FractionalPlan
+from .integer import IntegerConvPlan
 from .layout import LayoutPlan
 from .norms import BatchNormPlan, BroadcastPlan, LrnPlan, MvnPlan
 from .pool import PoolPlan
@@ -24,6 +26,8 @@ PLANS: dict[str, type[Plan]] = {
         ConvPlan,
         UnpoolPlan,
         FractionalPlan,
+        DeformPlan,
+        IntegerConvPlan,
         UnfoldPlan,
         MatmulPlan,
         ElementwisePlan,
@@ -56,9 +60,11 @@ __all__ = [
     "BatchNormPlan",
     "BroadcastPlan",
     "ConvPlan",
+    "DeformPlan",
     "ElementwisePlan",
     "ExplicitAxis",
     "FractionalPlan",
+    "IntegerConvPlan",
     "LayoutPlan",
     "LrnPlan",
     "MatmulPlan",

@@ -40,6 +40,10 @@ class Plan:
     def output_dtype(self) -> str:
         return self.dtype
 
+    def dtype_of(self, role: str) -> str:
+        """The dtype of one of the arrays, where it is not an integer role's."""
+        return self.dtype
+
     def output_shape(self, *shapes: Shape | None) -> Shape:
         """The output's shape for arrays of these shapes, in the order of `roles`. Raises ArrayError where they do not fit."""
         raise NotImplementedError

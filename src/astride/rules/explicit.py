@@ -11,14 +11,13 @@ import math
 from typing import Any
 
 from ..errors import ArgumentError
-from ..plan import ConvPlan, FractionalPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
+from ..plan import ConvPlan, DeformPlan, FractionalPlan, IntegerConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
 from ..plan.kinds import (
     Direction,
     Divisor,
     Edge,
     Empty,
     IndexBase,
-    Layout,
     LpForm,
     LpScale,
     Nan,
@@ -32,12 +31,9 @@ from . import _sizes
 from ._arguments import (
     FLOATS,
     INTEGERS,
-    Pads,
-    PerAxis,
     accumulator,
     as_minimum,
     channels,
-    choice,
     kind,
     pads,
     per_axis,
@@ -46,6 +42,9 @@ from ._arguments import (
     spatial,
     whole,
 )
+from ._deform import deformed
+from ._explicit_windows import outs_of, windows
+from ._integer import quantised
 from ._sized import adaptive, fractional
 from ._weights import transposed_weights_of, weights_of
 
@@ -73,7 +72,7 @@ def max_pool(
     index_base: str = "plane",
 ) -> PoolPlan:
     """Greatest tap of each window; `start`, `nan`, `tie`, `unpicked`, `edge`, `empty`, `index_base` as in plan/kinds."""
-    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY),
         axes=axes,
@@ -115,7 +114,7 @@ def avg_pool(
     empty: str = "zero",
 ) -> PoolPlan:
     """Mean of each window over its real taps, or over what `divisor` says (plan/kinds Divisor)."""
-    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, WHY),
         axes=axes,
@@ -179,7 +178,7 @@ def lp_pool(
     tie: str = "first",
 ) -> PoolPlan:
     """(sum |x|^p)^(1/p) of each window, p > 0; p = inf is the greatest magnitude. Taps outside add nothing."""
-    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     picked = kind(Tie, tie, "tie")
     if math.isinf(float(p)) and not picked.picks_one:
         raise ArgumentError("the infinity norm returns its gradient to one tap", given={"tie": tie}, hint='tie="first"')
@@ -215,7 +214,7 @@ def stochastic_pool(
     training: bool = False,
 ) -> PoolPlan:
     """Training: one tap drawn in proportion to its activation. Otherwise sum x^2 / sum x."""
-    place, axes = _windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
+    place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, WHY),
         axes=axes,
@@ -285,7 +284,7 @@ def conv(
     s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
     inner = per_axis(input_dilation, rank, "input_dilation")
     stretched = tuple((n - 1) * i + 1 for n, i in zip(sizes, inner, strict=True))
-    outs, both = _outs(stretched, kernel, s, d, padding, "floor", "never")
+    outs, both = outs_of(stretched, kernel, s, d, padding, "floor", "never")
     _sizes.strided_axes(stretched, kernel, s, d, both, outs)
     axes = tuple(
         StridedAxis(size=n, kernel=k, stride=si, dilation=di, pad_lo=lo, pad_hi=hi, out=out, input_dilation=i)
@@ -303,6 +302,41 @@ def conv(
         edge=kind(Edge, edge, "edge"),
         accumulate=accumulator(dtype),
     )
+
+
+def deform_conv(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "float32",
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    offset_groups: int = 1,
+    layout: str = "channels_first",
+) -> DeformPlan:
+    """The windows of `conv`, their taps moved by offsets that `offset_groups` groups of channels have of their own."""
+    plan = conv(shape, w_shape, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
+    return deformed(plan, offset_groups)
+
+
+def conv_integer(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "uint8",
+    *,
+    w_dtype: str = "int8",
+    y_dtype: str = "int32",
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "channels_first",
+) -> IntegerConvPlan:
+    """The windows of `conv` over int8 or uint8; `y_dtype` int32 for the sums, int8 or uint8 for scaled ones."""
+    plan = conv(shape, w_shape, "float64", stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
+    return quantised(plan, dtype, w_dtype, y_dtype)
 
 
 def conv_transpose(
@@ -341,37 +375,6 @@ def conv_transpose(
         flip=bool(flip),
         accumulate=accumulator(dtype),
     )
-
-
-def _windows(
-    shape: Shape, layout: str, kernel: Any, stride: Any, padding: Any, dilation: Any, rounding: str, clip: str
-) -> tuple[Layout, tuple[StridedAxis, ...]]:
-    place, sizes = spatial(shape, layout)
-    rank = len(sizes)
-    k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
-    s = k if stride is None else per_axis(stride, rank, "stride")
-    outs, both = _outs(sizes, k, s, d, padding, rounding, clip)
-    return place, _sizes.strided_axes(sizes, k, s, d, both, outs)
-
-
-def _outs(
-    sizes: PerAxis, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, padding: Any, rounding: str, clip: str
-) -> tuple[PerAxis, Pads]:
-    """Output sizes and pads of every axis."""
-    choice(rounding, "rounding", ("floor", "ceil"))
-    choice(clip, "clip", ("never", "padded", "always"))
-    rank = len(sizes)
-    reaches = tuple(_sizes.reach(k, d) for k, d in zip(kernel, dilation, strict=True))
-    if isinstance(padding, str) and padding != "valid":
-        lower = choice(padding, "padding", ("valid", "same", "same_lower")) == "same_lower"
-        solved = [_sizes.same(n, k, s, extra_at_end=not lower) for n, k, s in zip(sizes, reaches, stride, strict=True)]
-        return tuple(out for out, _ in solved), tuple(pair for _, pair in solved)
-    both = pads(0 if padding == "valid" else padding, rank, minimum=None)
-    size = _sizes.floor if rounding == "floor" else _sizes.ceil
-    outs = [size(n, lo + hi, k, s) for n, (lo, hi), k, s in zip(sizes, both, reaches, stride, strict=True)]
-    if rounding == "ceil" and (clip == "always" or (clip == "padded" and any(lo or hi for lo, hi in both))):
-        outs = [_sizes.clipped(out, n, lo, s) for out, n, (lo, _), s in zip(outs, sizes, both, stride, strict=True)]
-    return tuple(outs), both
 
 
 shares_arguments(min_pool, max_pool)
