@@ -14,8 +14,19 @@ pytest.importorskip("onnx", reason="onnx is not installed: pip install astride[p
 
 SUITE = Path(__file__).resolve().parents[3] / "shared" / "suites" / "onnx_suite.py"
 SAMPLE = ("MaxUnpool", "ConvTranspose", "LpPool", "GlobalMaxPool", "GlobalAveragePool")
-WINDOWS = (*SAMPLE, "MaxPool", "AveragePool", "GlobalLpPool", "Conv", "Col2Im")
-NODE, CONVERTED = 75, 46
+WINDOWS = (
+    *SAMPLE,
+    "MaxPool",
+    "AveragePool",
+    "GlobalLpPool",
+    "Conv",
+    "Col2Im",
+    "ConvInteger",
+    "QLinearConv",
+    "DeformConv",
+    "RoiAlign",
+)
+NODE, CONVERTED = 85, 46
 """How many cases onnx 1.23 has of them: single nodes, and models made from PyTorch's tests."""
 
 pytestmark = [

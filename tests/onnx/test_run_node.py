@@ -86,6 +86,31 @@ def test_columns_to_an_image() -> None:
         run_node(node("Col2Im"), [x, np.array([3]), np.array([2])], 17)
 
 
+def test_whole_numbers() -> None:
+    """onnx's own example of ConvInteger."""
+    x = np.arange(2, 11, dtype=np.uint8).reshape(1, 1, 3, 3)
+    w = np.ones((1, 1, 2, 2), np.uint8)
+    y = run_node(node("ConvInteger"), [x, w, np.uint8(1)], 10)[0]
+    assert y.dtype == np.int32 and y.tolist() == [[[[12, 16], [24, 28]]]]
+    one, zero = np.float32(1), np.uint8(0)
+    scaled = run_node(node("QLinearConv"), [x, one, np.uint8(1), w, one, zero, np.float32(4), np.uint8(3)], 10)[0]
+    assert scaled.dtype == np.uint8 and scaled.tolist() == [[[[6, 7], [9, 10]]]]
+    with pytest.raises(astride.ArgumentError, match="opset >= 10: 9"):
+        run_node(node("ConvInteger"), [x, w], 9)
+
+
+def test_moved_taps() -> None:
+    """onnx's own example of DeformConv: one tap half a row further down, one half a column to the left."""
+    x, w = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3), np.ones((1, 1, 2, 2), np.float32)
+    offset = np.zeros((1, 8, 2, 2), np.float32)
+    offset[0, 0, 0, 0], offset[0, 5, 0, 1] = 0.5, -0.1
+    assert (
+        run_node(node("DeformConv"), [x, w, offset], 19)[0].round(4).tolist() == np.float32([[[[9.5, 11.9], [20, 24]]]]).tolist()
+    )
+    with pytest.raises(astride.ArgumentError, match="opset >= 19: 18"):
+        run_node(node("DeformConv"), [x, w, offset], 18)
+
+
 @pytest.mark.parametrize("opset", [12, 13])
 def test_axes_are_an_attribute_and_from_13_on_an_input(opset: int) -> None:
     def run(op: str, x: Any, axes: list[int]) -> Any:

@@ -15,23 +15,30 @@ from ..errors import ArgumentError
 from ..ops._run import as_array
 from ..ops.avg_pool import avg_pool
 from ..ops.conv import conv
+from ..ops.conv_integer import conv_integer
 from ..ops.conv_transpose import conv_transpose
+from ..ops.deform_conv import deform_conv
 from ..ops.fold import fold
 from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
+from ._onnx_regions import RoiAlign
 
 __all__ = [
     "AveragePool",
     "Col2Im",
     "Conv",
+    "ConvInteger",
     "ConvTranspose",
+    "DeformConv",
     "GlobalAveragePool",
     "GlobalLpPool",
     "GlobalMaxPool",
     "LpPool",
     "MaxPool",
     "MaxUnpool",
+    "QLinearConv",
+    "RoiAlign",
 ]
 
 LATEST = 22
@@ -179,6 +186,80 @@ def Conv(
     window = _window(x, _kernel_of(w, kernel_shape, "Conv"), auto_pad, pads, strides, dilations)
     del window["kernel"]
     return conv(x, w, B, **window, groups=group, opset=opset, rules="onnx")
+
+
+def ConvInteger(
+    x: Array,
+    w: Array,
+    x_zero_point: Array | None = None,
+    w_zero_point: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = None,
+    group: int = 1,
+    kernel_shape: Ints = None,
+    pads: Ints = None,
+    strides: Ints = None,
+    opset: int = LATEST,
+) -> Array:
+    """Convolution of int8 or uint8 less their zero points, summed in int32. See astride.conv_integer."""
+    x, w = as_array(x, "x"), as_array(w, "w")
+    window = _window(x, _kernel_of(w, kernel_shape, "ConvInteger"), auto_pad, pads, strides, dilations)
+    del window["kernel"]
+    zeros: dict[str, Any] = {"x_zero_point": x_zero_point, "w_zero_point": w_zero_point}
+    return conv_integer(x, w, **zeros, **window, groups=group, opset=opset, rules="onnx")
+
+
+def QLinearConv(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+    B: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints = None,
+    group: int = 1,
+    kernel_shape: Ints = None,
+    pads: Ints = None,
+    strides: Ints = None,
+    opset: int = LATEST,
+) -> Array:
+    """Convolution of int8 or uint8, scaled back to the type of y_zero_point; B (M,) int32. See astride.conv_integer."""
+    x, w = as_array(x, "x"), as_array(w, "w")
+    window = _window(x, _kernel_of(w, kernel_shape, "QLinearConv"), auto_pad, pads, strides, dilations)
+    del window["kernel"]
+    zeros: dict[str, Any] = {"x_zero_point": x_zero_point, "w_zero_point": w_zero_point, "y_zero_point": y_zero_point}
+    scales: dict[str, Any] = {"x_scale": x_scale, "w_scale": w_scale, "y_scale": y_scale}
+    return conv_integer(x, w, B, **zeros, **scales, **window, groups=group, opset=opset, rules="onnx")
+
+
+def DeformConv(
+    X: Array,
+    W: Array,
+    offset: Array,
+    B: Array | None = None,
+    mask: Array | None = None,
+    *,
+    dilations: Ints = None,
+    group: int = 1,
+    kernel_shape: Ints = None,
+    offset_group: int = 1,
+    pads: Ints = None,
+    strides: Ints = None,
+    opset: int = LATEST,
+) -> Array:
+    """Convolution whose taps lie where `offset` (N, offset_group * taps * axes, *out) moves them, weighed by `mask`
+    (N, offset_group * taps, *out). See astride.deform_conv."""
+    x, w = as_array(X, "X"), as_array(W, "W")
+    window = _window(x, _kernel_of(w, kernel_shape, "DeformConv"), "NOTSET", pads, strides, dilations)
+    del window["kernel"]
+    more: dict[str, Any] = {"mask": mask, "groups": group, "offset_groups": offset_group, "opset": opset}
+    return deform_conv(x, offset, w, B, **window, **more, rules="onnx")
 
 
 def ConvTranspose(

@@ -16,7 +16,7 @@ from ._arguments import Pads, PerAxis, choice, on_axis, pads, per_axis, require_
 
 TEXT = "onnx 1.23.2, onnx/defs/nn/defs.cc"
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
-FIRST_OPSET = {"MaxUnpool": 9, "ConvInteger": 10, "QLinearConv": 10}
+FIRST_OPSET = {"MaxUnpool": 9, "ConvInteger": 10, "QLinearConv": 10, "DeformConv": 19}
 """Operators that opset 1 lacks."""
 SINCE: dict[str, dict[str, int]] = {
     "MaxPool": {"storage_order": 8, "Indices": 8, "ceil_mode": 10, "dilations": 10, "int8": 12, "uint8": 12, "bfloat16": 22},
@@ -25,6 +25,7 @@ SINCE: dict[str, dict[str, int]] = {
     "MaxUnpool": {"bfloat16": 22},
     "Conv": {"bfloat16": 22},
     "ConvTranspose": {"bfloat16": 22},
+    "DeformConv": {"bfloat16": 22},
     "GlobalMaxPool": {"bfloat16": 22},
     "GlobalAveragePool": {"bfloat16": 22},
     "GlobalLpPool": {"bfloat16": 22},

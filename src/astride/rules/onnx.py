@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..plan import ConvPlan, PoolPlan, Shape, UnpoolPlan
+from ..plan import ConvPlan, DeformPlan, IntegerConvPlan, PoolPlan, Shape, UnpoolPlan
 from ..plan.kinds import Direction, Divisor, Empty, IndexBase, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
 from ._arguments import accumulator, channels, pads, per_axis, spatial, whole
+from ._deform import deformed
+from ._integer import quantised
 from ._onnx import FLOATS, TEXT, auto_pads, flag, norm_order, require_opset, transposed_axes, windows
 from ._weights import transposed_weights_of, weights_of
 
@@ -186,6 +188,46 @@ def conv(
         groups=whole(groups, "groups", 1),
         accumulate=accumulator(dtype),
     )
+
+
+def conv_integer(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "uint8",
+    *,
+    w_dtype: str = "uint8",
+    y_dtype: str = "int32",
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "channels_first",
+    opset: int = LATEST,
+) -> IntegerConvPlan:
+    """ConvInteger (y_dtype int32) and QLinearConv (int8 or uint8), since opset 10, in the windows of Conv."""
+    require_opset("ConvInteger" if y_dtype == "int32" else "QLinearConv", opset, dtype, frozenset({"int8", "uint8"}))
+    plan = conv(shape, w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
+    return quantised(plan, dtype, w_dtype, y_dtype)
+
+
+def deform_conv(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "float32",
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    offset_groups: int = 1,
+    layout: str = "channels_first",
+    opset: int = LATEST,
+) -> DeformPlan:
+    """DeformConv, since opset 19, in the windows of Conv; it has no auto_pad."""
+    both = pads(padding, len(shape) - 2, minimum=None)
+    require_opset("DeformConv", opset, dtype, FLOATS)
+    plan = conv(shape, w_shape, dtype, stride=stride, padding=both, dilation=dilation, groups=groups, layout=layout, opset=opset)
+    return deformed(plan, offset_groups)
 
 
 def conv_transpose(

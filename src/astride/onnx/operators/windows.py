@@ -40,12 +40,16 @@ ONE_RESULT = (
     onnx.AveragePool,
     onnx.Col2Im,
     onnx.Conv,
+    onnx.ConvInteger,
     onnx.ConvTranspose,
+    onnx.DeformConv,
     onnx.GlobalAveragePool,
     onnx.GlobalLpPool,
     onnx.GlobalMaxPool,
     onnx.LpPool,
     onnx.MaxUnpool,
+    onnx.QLinearConv,
+    onnx.RoiAlign,
 )
 WINDOWS: dict[str, Operator] = {
     **{function.__name__: _operator(function) for function in ONE_RESULT},
