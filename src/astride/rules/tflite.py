@@ -1,8 +1,7 @@
 """TensorFlow Lite of TensorFlow 2.21: the rules of its pooling and convolution operators, which have no gradient there.
 
 Source: tensorflow/lite/kernels/padding.h, internal/reference/pooling.h, reference/integer_ops/pooling.h and
-transpose_conv.cc; maxima, averages and the transposed operator confirmed by running it (tests/golden/semantics), L2 and
-convolution read only. Where a gradient is asked for, it is the one the forward rule suggests. TFLite pools two axes,
+transpose_conv.cc; confirmed by running its reference kernels (tests/golden/semantics), but for L2, which was read. Where a gradient is asked for, it is the one the forward rule suggests. TFLite pools two axes,
 channels last; sizes and padding ("valid", "same" with the odd pixel at the end) hold per axis for one to three.
 """
 
@@ -118,8 +117,8 @@ def conv(
     groups: int = 1,
     layout: str = "channels_first",
 ) -> ConvPlan:
-    """CONV_2D and DEPTHWISE_CONV_2D in floating point: TensorFlow's, padded by words only. Not run. The quantised forms, whose
-    padding is the input's zero point, are conv_integer's."""
+    """CONV_2D and DEPTHWISE_CONV_2D in floating point: TensorFlow's, padded by words only. The quantised forms, whose padding is
+    the input's zero point, are not here."""
     return tensorflow.conv(
         shape,
         w_shape,
