@@ -1,8 +1,9 @@
 """TensorFlow Lite of TensorFlow 2.21: the rules of its pooling and convolution operators, which have no gradient there.
 
 Source: tensorflow/lite/kernels/padding.h, internal/reference/pooling.h, reference/integer_ops/pooling.h and
-transpose_conv.cc; confirmed by running its reference kernels (tests/golden/semantics), but for L2, which was read. Where a gradient is asked for, it is the one the forward rule suggests. TFLite pools two axes,
-channels last; sizes and padding ("valid", "same" with the odd pixel at the end) hold per axis for one to three.
+transpose_conv.cc; confirmed by running its reference kernels (tests/golden/semantics), but for L2, which was read.
+Where a gradient is asked for, it is the one the forward rule suggests. TFLite pools two axes, channels last; sizes and
+padding ("valid", "same" with the odd pixel at the end) hold per axis for one to three.
 """
 
 from __future__ import annotations
