@@ -171,6 +171,29 @@ def test_dilated_same_convolution_is_refused() -> None:
     assert onnxruntime.conv((1, 1, 8), (1, 1, 3), padding="SAME_UPPER", stride=3).output_sizes == (3,)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "since"),
+    [
+        (("uint8", "uint8", "int32"), "1.16"),
+        (("uint8", "int8", "int32"), "1.24"),
+        (("int8", "uint8", "int32"), "1.24"),
+        (("uint8", "int8", "uint8"), "1.16"),
+        (("int8", "int8", "int8"), "1.16"),
+        (("int8", "uint8", "int8"), None),
+        (("uint8", "uint8", "int8"), None),
+    ],
+)
+def test_which_whole_numbers_are_convolved(kinds: tuple[str, str, str], since: str | None) -> None:
+    for version in ("1.16", "1.23", "1.24", "1.32"):
+        dtype, w_dtype, y_dtype = kinds
+        arguments: dict[str, Any] = dict(w_dtype=w_dtype, y_dtype=y_dtype, version=version)
+        if since is not None and version >= since:
+            assert onnxruntime.conv_integer((1, 1, 6), (1, 1, 2), dtype, **arguments).y_dtype == y_dtype
+        else:
+            with pytest.raises(astride.ArgumentError, match="no kernel for these types"):
+                onnxruntime.conv_integer((1, 1, 6), (1, 1, 2), dtype, **arguments)
+
+
 def test_powers_are_formed_as_written() -> None:
     with np.errstate(over="ignore"):
         assert astride.lp_pool(line(1e30, 1), kernel=2, **RULES).item() == np.inf

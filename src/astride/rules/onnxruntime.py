@@ -6,6 +6,7 @@ Source: onnxruntime/core/providers/cpu/nn/{pool_attributes,pool_functors,conv_at
 
     1.21  ceil_mode drops windows that start in the end padding; AveragePool from opset 19 does not count the overhang
     1.21-1.24  AveragePool from opset 19, two and three axes: wrong end pads
+    1.24  ConvInteger of int8
     1.27  ConvTranspose refuses zeros beyond the scatter, by output_padding or output_shape, of a stride or more
     1.28  negative pads are refused (1.27: cropped)
     1.29  AveragePool before opset 19 under ceil_mode does not count the overhang; MaxPool starts from the first tap
@@ -18,17 +19,25 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ArgumentError
-from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis, UnpoolPlan
-from ..plan.base import axis_names
-from ..plan.kinds import Divisor, Empty, IndexBase, Layout, Nan, Reduce, Start, Tie, Unpicked
-from . import _sizes, onnx
-from ._arguments import Pads, PerAxis, accumulator, channels, pads, per_axis, require_dtype, spatial, whole
-from ._onnx import auto_pads, flag, norm_order, pads_below_kernel, require_opset, transposed_axes
+from ..plan import ConvPlan, IntegerConvPlan, PoolPlan, Shape, UnpoolPlan
+from ..plan.kinds import Divisor, Empty, IndexBase, Nan, Reduce, Start, Tie, Unpicked
+from . import onnx
+from ._arguments import accumulator, pads, per_axis, require_dtype, whole
+from ._onnx import flag, norm_order, require_opset
+from ._onnxruntime import (
+    CONV,
+    LATEST,
+    TRANSPOSE,
+    below_a_stride,
+    beyond,
+    no_crop_in_a_window,
+    pads_of_release,
+    release_of,
+    same_transposed,
+    windows,
+    wrong_end_pads,
+)
 
-LATEST = "1.32"
-POOL = "ONNX Runtime, core/providers/cpu/nn/pool_attributes.h"
-CONV = "ONNX Runtime, core/providers/cpu/nn/conv_attributes.h"
-TRANSPOSE = "ONNX Runtime, core/providers/cpu/nn/conv_transpose_attributes.h"
 SINGLE = frozenset({"float16", "float32"})
 """What most operators compute; float16 through float32."""
 
@@ -51,9 +60,9 @@ def max_pool(
     """Strict `>`. `outputs=2` is the node with Indices: from 1.29 on it starts at the first tap, before at the lowest
     finite value, with an index outside the input where nothing won (-1 here). The value alone, float32 and undilated,
     starts at -FLT_MAX in every release, and what a NaN does there depends on the CPU's lanes: not followed here."""
-    release = _release(version)
+    release = release_of(version)
     alone = whole(outputs, "outputs", 1) == 1 and dtype == "float32"
-    place, axes, _ = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=alone)
+    place, axes, _ = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=alone)
     column = flag(storage_order, "storage_order")
     require_opset(
         "MaxPool",
@@ -100,10 +109,10 @@ def avg_pool(
     """As ONNX's, except: before 1.29 (1.21 from opset 19 on) count_include_pad divides by the whole kernel, overhang too;
     1.21 to 1.24, opset 19 on, take wrong end pads for all axes but the last. A window of padding alone is 0/0 up to
     opset 18 and 0 from 19 on."""
-    release = _release(version)
+    release = release_of(version)
     include = flag(count_include_pad, "count_include_pad")
     dense = opset < 19 and not (release >= (1, 29) and include and ceil_mode)
-    place, axes, both = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=dense)
+    place, axes, both = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=dense)
     require_opset(
         "AveragePool",
         opset,
@@ -113,12 +122,12 @@ def avg_pool(
         ceil_mode=bool(ceil_mode),
         dilations=any(axis.dilation > 1 for axis in axes),
     )
-    _no_crop_in_a_window(axes, every=opset >= 19 and (1, 21) <= release < (1, 25))
+    no_crop_in_a_window(axes, every=opset >= 19 and (1, 21) <= release < (1, 25))
     divisor, seen = Divisor.PADDED if include else Divisor.VALID, None
     if include and (dense or release < (1, 21)):
         divisor = Divisor.KERNEL
     elif include and release < (1, 25) and len(axes) > 1:
-        seen = _wrong_end_pads(both)
+        seen = wrong_end_pads(both)
     return PoolPlan(
         dtype=dtype,
         axes=axes,
@@ -146,8 +155,8 @@ def lp_pool(
     version: str = LATEST,
 ) -> PoolPlan:
     """As ONNX's, with the powers formed as written: those of huge values overflow. No kernel for opset 1."""
-    release = _release(version)
-    place, axes, _ = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=False)
+    release = release_of(version)
+    place, axes, _ = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=False)
     dilated = any(axis.dilation > 1 for axis in axes)
     require_opset("LpPool", opset, dtype, SINGLE, ceil_mode=bool(ceil_mode), dilations=dilated)
     if opset < 2:
@@ -184,7 +193,7 @@ def max_unpool(
 ) -> UnpoolPlan:
     """Indices count over the whole output, of `output_size` where it is given, which may have any form with no fewer
     places than s*(n-1) + k - pads. Of two values with one index the later stays."""
-    _release(version)
+    release_of(version)
     usual = onnx.max_unpool(shape, dtype, kernel=kernel, stride=stride, padding=padding, layout=layout, opset=opset)
     require_dtype(dtype, SINGLE, "ONNX Runtime, core/providers/cpu/nn/Unpool.cc")
     out = usual.out if output_size is None else per_axis(output_size, len(usual.out), "output_size")
@@ -213,7 +222,7 @@ def conv(
     version: str = LATEST,
 ) -> ConvPlan:
     """As ONNX's; dilation with SAME_* is refused, and from 1.28 on negative pads, which cropped before."""
-    release = _release(version)
+    release = release_of(version)
     plan = onnx.conv(
         shape,
         w_shape,
@@ -232,8 +241,52 @@ def conv(
             because=CONV,
             hint='dilation=1, or rules="onnx"',
         )
-    _pads_of_release(tuple((axis.pad_lo, axis.pad_hi) for axis in plan.axes), release, CONV)
+    pads_of_release(tuple((axis.pad_lo, axis.pad_hi) for axis in plan.axes), release, CONV)
     return plan
+
+
+def conv_integer(
+    shape: Shape,
+    w_shape: Shape,
+    dtype: str = "uint8",
+    *,
+    w_dtype: str = "uint8",
+    y_dtype: str = "int32",
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "channels_first",
+    opset: int = onnx.LATEST,
+    version: str = LATEST,
+) -> IntegerConvPlan:
+    """ConvInteger of any pairing from 1.24 on, before of uint8 alone; QLinearConv of uint8 with either kind of weights to
+    uint8 and of int8 with int8 to int8. Dilation with SAME and negative pads as `conv`."""
+    release = release_of(version)
+    conv(shape, w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout, version=version)
+    kinds = (dtype, w_dtype, y_dtype)
+    scaled = kinds in {("uint8", "uint8", "uint8"), ("uint8", "int8", "uint8"), ("int8", "int8", "int8")}
+    summed = y_dtype == "int32" and (release >= (1, 24) or kinds[:2] == ("uint8", "uint8"))
+    if not scaled and not summed:
+        raise ArgumentError(
+            "ONNX Runtime has no kernel for these types",
+            given={"dtype": dtype, "w_dtype": w_dtype, "y_dtype": y_dtype, "version": version},
+            because="ONNX Runtime 1.20 to 1.32, run",
+            hint='rules="onnx"',
+        )
+    return onnx.conv_integer(
+        shape,
+        w_shape,
+        dtype,
+        w_dtype=w_dtype,
+        y_dtype=y_dtype,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        layout=layout,
+        opset=opset,
+    )
 
 
 def conv_transpose(
@@ -253,7 +306,7 @@ def conv_transpose(
 ) -> ConvPlan:
     """As ONNX's. From 1.27 on output_padding, and what output_shape adds to the scatter, stay below the stride;
     before, more gave zeros along one axis (as here) and arbitrary numbers along two or three."""
-    release = _release(version)
+    release = release_of(version)
     plan = onnx.conv_transpose(
         shape,
         w_shape,
@@ -268,127 +321,12 @@ def conv_transpose(
         opset=opset,
     )
     if str(padding).startswith("SAME") and output_shape is None:
-        plan = replace(plan, axes=_same_transposed(plan, padding, output_padding))
+        plan = replace(plan, axes=same_transposed(plan, padding, output_padding))
     if not isinstance(padding, str):
-        _pads_of_release(pads(padding, len(plan.axes), minimum=None), release, TRANSPOSE)
+        pads_of_release(pads(padding, len(plan.axes), minimum=None), release, TRANSPOSE)
     if release >= (1, 27):
         extra = per_axis(output_padding, len(plan.axes), "output_padding", 0)
         if output_shape is not None:
-            extra = tuple(max(more, _beyond(axis)) for more, axis in zip(extra, plan.axes, strict=True))
-        _below_a_stride(extra, plan.axes)
+            extra = tuple(max(more, beyond(axis)) for more, axis in zip(extra, plan.axes, strict=True))
+        below_a_stride(extra, plan.axes)
     return plan
-
-
-def _windows(
-    shape: Shape,
-    layout: str,
-    kernel: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: Any,
-    release: tuple[int, int],
-    *,
-    dense_kernel: bool,
-) -> tuple[Layout, tuple[StridedAxis, ...], Pads]:
-    """Where the text's sizes are not followed: ceil_mode holds for auto_pad too; SAME's pads are those of the undilated
-    kernel, negative ones crop (from 1.29 on the dense kernel refuses them); the division truncates as in C, so that a
-    kernel larger than the input by less than a stride has one window."""
-    place, sizes = spatial(shape, layout)
-    if channels(shape, place) < 1:
-        raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)
-    rank = len(sizes)
-    k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
-    s = k if stride is None else per_axis(stride, rank, "stride")
-    word, both = auto_pads(padding, sizes, k, s)
-    if word.startswith("SAME"):
-        both = tuple(_same(n, ki, si, upper=word == "SAME_UPPER") for n, ki, si in zip(sizes, k, s, strict=True))
-    if word == "NOTSET" or (dense_kernel and max(d) == 1 and release >= (1, 29)):
-        _pads_of_release(both, release, POOL)
-    if word == "NOTSET":
-        pads_below_kernel(both, k, POOL)
-    ups = flag(ceil_mode, "ceil_mode")
-    size = _sizes.ceil if ups else _sizes.truncated
-    outs = tuple(size(n, lo + hi, _sizes.reach(ki, di), si) for n, (lo, hi), ki, di, si in zip(sizes, both, k, d, s, strict=True))
-    if ups and release >= (1, 21):
-        outs = tuple(_sizes.clipped(out, n, lo, si) for out, n, (lo, _), si in zip(outs, sizes, both, s, strict=True))
-    return place, _sizes.strided_axes(sizes, k, s, d, both, outs, because=POOL), both
-
-
-def _same(n: int, k: int, s: int, *, upper: bool) -> tuple[int, int]:
-    """SAME's pads, halved as C does, which are negative where windows leave gaps."""
-    total = (-(-n // s) - 1) * s + k - n
-    before = int((total if upper else total + 1) / 2)
-    return before, total - before
-
-
-def _release(version: str) -> tuple[int, int]:
-    """(major, minor) of a release."""
-    try:
-        major, minor = (int(part) for part in str(version).split(".")[:2])
-    except ValueError:
-        raise ArgumentError("this is not a release", given={"version": version}, hint=f'version="{LATEST}"') from None
-    if (major, minor) < (1, 16):
-        raise ArgumentError(
-            "releases before 1.16 were not run",
-            given={"version": version},
-            required=f"version >= 1.16: {version}",
-            hint='version="1.16"',
-        )
-    return major, minor
-
-
-def _pads_of_release(both: Pads, release: tuple[int, int], because: str) -> None:
-    """Negative pads crop up to 1.27."""
-    if release >= (1, 28) and any(min(pair) < 0 for pair in both):
-        raise ArgumentError(
-            "a pad is negative",
-            given={"padding": both},
-            required="pads >= 0",
-            because=because,
-            hint='version="1.27", or rules="onnx"',
-        )
-
-
-def _wrong_end_pads(both: Pads) -> Pads:
-    """1.21 to 1.24 read pads [x1_begin, x2_begin, ..., x1_end, ...] as if begins and ends took turns, for the ends alone."""
-    flat = [lo for lo, _ in both] + [hi for _, hi in both]
-    return tuple((lo, flat[2 * i + 1]) for i, (lo, _) in enumerate(both))
-
-
-def _same_transposed(plan: ConvPlan, padding: str, output_padding: Any) -> tuple[StridedAxis, ...]:
-    """SAME crops to n*s but adds no zeros where the scatter is smaller."""
-    strides, dilations = (tuple(getattr(axis, name) for axis in plan.axes) for name in ("stride", "dilation"))
-    sizes, kernel = plan.input_sizes, tuple(axis.kernel for axis in plan.axes)
-    return transposed_axes(sizes, kernel, strides, dilations, padding, output_padding, None, same_stretches=False)
-
-
-def _beyond(axis: StridedAxis) -> int:
-    """How far the output of a transposed convolution that crops nothing reaches past the scatter."""
-    return axis.size - (axis.out - 1) * axis.stride - axis.reach if axis.pad_lo <= 0 else 0
-
-
-def _no_crop_in_a_window(axes: tuple[StridedAxis, ...], *, every: bool) -> None:
-    """SAME's negative end pads, and a dilated last window that reaches over them: its average is not followed here, nor,
-    with `every`, that of any window beside negative pads (1.21 to 1.24 mistake them for others)."""
-    negative = any(min(axis.pad_lo, axis.pad_hi) < 0 for axis in axes)
-    if any(axis.pad_hi < 0 < axis.overhang for axis in axes) or (every and negative):
-        raise ArgumentError(
-            "a window reaches into pixels that a negative end pad crops",
-            given={"padding": tuple((axis.pad_lo, axis.pad_hi) for axis in axes)},
-            because=f"{POOL}: averages leave them out, maxima do not",
-            hint="explicit pads",
-        )
-
-
-def _below_a_stride(extra: PerAxis, axes: tuple[StridedAxis, ...]) -> None:
-    """From 1.27 on the input's size must follow from the output's: zeros beyond the scatter stay below a stride."""
-    for i, (more, axis) in enumerate(zip(extra, axes, strict=True)):
-        if more >= axis.stride:
-            raise ArgumentError(
-                "the output goes beyond the scatter by a stride or more",
-                given={"output_padding": extra, "stride": tuple(a.stride for a in axes)},
-                required=f"output_padding < stride, on axis {axis_names(len(axes))[i]}: {more} < {axis.stride}",
-                because=TRANSPOSE,
-                hint='version="1.26", or rules="onnx"',
-            )
