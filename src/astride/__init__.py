@@ -50,6 +50,7 @@ from .ops.softmax import softmax
 from .ops.softmax_loss import softmax_loss
 from .ops.stochastic_pool import stochastic_pool
 from .ops.unfold import unfold
+from .ops.window_reduce import window_op, window_reduce
 from .settings import configure, use
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ __all__ = [
     "unfold",
     "use",
     "vjp",
+    "window_op",
+    "window_reduce",
 ]
 
 

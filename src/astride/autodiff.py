@@ -13,6 +13,7 @@ import numpy as np
 from . import tape
 from .backends.protocol import Array
 from .errors import ArgumentError, UnsupportedError
+from .ops.window_reduce import WindowOperator
 from .tape import Pullback
 
 Pull = Callable[[Any], tuple[Any, ...]]
@@ -34,7 +35,8 @@ def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **
               not copied: they must not change before the last pull
               vjp(pull, g) is the double backward of convolutions, their transposes, average, max, min and Lp pooling, fold
               and unfold: (pull(g), pull2), where pull2(a cotangent per gradient) gives the gradient by g, then one per argument
-    Raises    UnsupportedError: fn is not an operator of astride or a function of astride.like; pull2 of any other operator
+    Raises    UnsupportedError: fn is not an operator of astride, a window_op or a function of astride.like; pull2 of any
+              other operator
               ArgumentError: `wrt` names a position that holds no floating array; ArrayError: g does not fit
     Example
     >>> import numpy as np, astride
@@ -172,6 +174,8 @@ def _difference(
 
 
 def _require_operator(fn: Any) -> None:
+    if isinstance(fn, WindowOperator):
+        return
     module, name = getattr(fn, "__module__", "") or "", getattr(fn, "__name__", "")
     if not module.startswith(MODULES) or getattr(sys.modules.get(module), name, None) is not fn:
         raise UnsupportedError(

@@ -83,7 +83,7 @@ def check_operator(
 
 def _ruled(op: str) -> str:
     """The operator whose rules an operator follows: unfolding reads the windows of a convolution, global pooling is pooling."""
-    return {"unfold": "conv", "fold": "conv", "global_pool": "avg_pool"}.get(op, op)
+    return {"unfold": "conv", "fold": "conv", "global_pool": "avg_pool", "window_reduce": "max_pool"}.get(op, op)
 
 
 def _checked(op: str, function: Callable[..., Any], rules: str | None, sample: Sample, seed: int, tolerance: float) -> Checked:
@@ -161,6 +161,21 @@ def _fold(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     yield Sample((columns,), dict(output_size=(SIZE,) * rank, kernel=(KERNEL,) * rank, stride=STRIDE))
 
 
+def _window_reduce(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    squares = dict(function=_half_squares, kernel=KERNEL, stride=STRIDE, compile=False)
+    for gradient in (_itself, "numeric"):
+        variant = "" if callable(gradient) else gradient
+        yield Sample((spread(rng, 1, 2, *[SIZE] * rank),), {**squares, "gradient": gradient}, variant)
+
+
+def _half_squares(window: Array) -> Any:
+    return (window * window).sum() / 2
+
+
+def _itself(window: Array, y: float) -> Array:
+    return window
+
+
 def _matmul(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     yield Sample((rng.normal(size=(3, 5)), rng.normal(size=(5, 4)), rng.normal(size=4)), {})
     yield Sample((rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=4)), dict(transposed=True), "transposed")
@@ -227,6 +242,7 @@ SAMPLES: dict[str, Callable[[np.random.Generator, int], Iterator[Sample]]] = {
     "conv_transpose": _conv_transpose,
     "unfold": _unfold,
     "fold": _fold,
+    "window_reduce": _window_reduce,
     "matmul": _matmul,
     "elementwise": _elementwise,
     "broadcast": _broadcast,

@@ -23,6 +23,7 @@ OPERATORS: dict[str, str] = {
     "conv_integer": "convolution of quantised numbers, summed in int32",
     "unfold": "the pixels of every window as columns",
     "fold": "columns summed back into an image",
+    "window_reduce": "a function of one window that you write, of every window",
     "matmul": "rows of x times a matrix",
     "elementwise": "functions of one array, products, sums and maxima of two, element by element",
     "broadcast": "a smaller array along some axes: scales, biases, slopes",

@@ -18,6 +18,7 @@ from .pool import PoolPlan
 from .reduce import ArgmaxPlan, ReducePlan
 from .unfold import UnfoldPlan
 from .unpool import UnpoolPlan
+from .window import WindowPlan
 
 PLANS: dict[str, type[Plan]] = {
     cls.__name__: cls
@@ -29,6 +30,7 @@ PLANS: dict[str, type[Plan]] = {
         DeformPlan,
         IntegerConvPlan,
         UnfoldPlan,
+        WindowPlan,
         MatmulPlan,
         ElementwisePlan,
         SoftmaxPlan,
@@ -78,5 +80,6 @@ __all__ = [
     "StridedAxis",
     "UnfoldPlan",
     "UnpoolPlan",
+    "WindowPlan",
     "plan_from_dict",
 ]
