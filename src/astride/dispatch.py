@@ -39,6 +39,8 @@ def choose(plan: Plan, name: str | None = None) -> Choice:
     UnsupportedError: nobody allowed takes the plan, with everyone's reason.
     """
     wanted = name or settings.current().backend
+    if not isinstance(wanted, str):
+        raise ArgumentError("a backend is chosen by its name", given={"backend": wanted}, hint='backend="auto"')
     declined: list[tuple[str, str]] = []
     for place, kernel in _candidates(plan.op, wanted, declined):
         reason = kernel.declines(plan)

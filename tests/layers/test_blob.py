@@ -73,3 +73,11 @@ def test_the_table_finds_every_layer(kind: str) -> None:
 def test_an_unknown_type_is_told_the_known() -> None:
     with pytest.raises(ArgumentError, match=r"one of .*Accuracy, .*Convolution, "):
         layer_class("Convolve")
+
+
+@pytest.mark.parametrize("shape", [(2.5,), ("a",), (None, 3)], ids=repr)
+def test_a_shape_is_whole(shape: tuple[object, ...]) -> None:
+    blob = Blob((2, 3))
+    with pytest.raises(ArgumentError, match="a shape is made of whole numbers"):
+        blob.reshape(*shape)  # type: ignore[arg-type]
+    assert blob.shape == (2, 3)

@@ -94,3 +94,15 @@ def test_every_kind_in_every_dtype(kind: str, dtype: str) -> None:
     values = filled((2, 2, 3, 3), dtype, kind=kind)
     assert values.dtype == dtype and values.shape == (2, 2, 3, 3)
     np.testing.assert_array_equal(values, filled((2, 2, 3, 3), dtype, kind=kind))
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3e38, 3e38), (-float("inf"), 0.0), (0.0, float("inf")), (float("nan"), 1.0)])
+def test_a_range_without_an_end_is_refused(low: float, high: float) -> None:
+    with pytest.raises(ArgumentError, match="the range has no end"):
+        filled((2, 3), kind="uniform", min=low, max=high)
+
+
+@pytest.mark.parametrize("fields", [dict(std=-1.0), dict(std=float("nan")), dict(std=float("inf")), dict(mean=float("inf"))])
+def test_a_normal_distribution_needs_numbers(fields: dict[str, float]) -> None:
+    with pytest.raises(ArgumentError, match="no normal distribution has these numbers"):
+        Filler(kind="gaussian", **fields)  # type: ignore[arg-type]

@@ -103,8 +103,9 @@ def test_a_name_used_twice() -> None:
 
 
 def test_numbers_of_blobs_and_weights() -> None:
-    with pytest.raises(ArgumentError, match="another number of bottoms"):
-        net(data(data=(2, 4)), Node("r", relu("r", "x").layer, [], ["y"]))
+    with pytest.raises(ArgumentError, match="another number of bottoms") as caught:
+        net(data(data=(2, 4)), Node("r", relu("r", "x").layer, [], ["y"], line=7))
+    assert caught.value.given == {"bottoms": [], "line": 7}
     with pytest.raises(ArgumentError, match="another number of tops"):
         net(data(data=(2, 4)), Node("r", relu("r", "x").layer, ["data"], ["y", "z"]))
     with pytest.raises(ArgumentError, match="loss_weight must be given once for each blob"):

@@ -240,4 +240,10 @@ def test_inputs_that_do_not_fit() -> None:
     assert caught.value.given['bottom "f"'] == (2, 2 * 7 * 7)
     with pytest.raises(ArrayError, match="data is not an array of real numbers"):
         compiled(data=np.zeros((2, 3, 6, 6), complex))
+    with pytest.raises(ArrayError, match="data is masked"):
+        compiled(data=np.ma.masked_greater(images(1, 3, 6, 6), 0))
     assert compiled(data=np.ones((1, 3, 6, 6), int))["a"].dtype == np.float64
+
+
+def test_one_output_by_its_name() -> None:
+    assert branching().compile("b").outputs == ["b"]

@@ -323,3 +323,14 @@ def test_unbatched_input_where_the_framework_has_it() -> None:
     assert dx is not None and dx.shape == x.shape and dx.sum() == 4
     with pytest.raises(astride.ArgumentError, match="wrong rank"):
         F.max_pool2d(x[0], 2)
+
+
+def test_a_masked_array_is_refused() -> None:
+    with pytest.raises(astride.ArrayError, match="x is masked") as caught:
+        astride.max_pool(np.ma.masked_greater(np.ones((1, 1, 4)), 0), kernel=2)
+    assert caught.value.hint == "x.filled(0), or another value"
+
+
+def test_a_backend_has_a_name() -> None:
+    with pytest.raises(astride.ArgumentError, match="a backend is chosen by its name"):
+        astride.max_pool(np.ones((1, 1, 4)), kernel=2, backend=3)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from astride import proto
-from astride.errors import ModelFileError
+from astride.errors import ArgumentError, ModelFileError
 
 from .samples import NET, write_net
 
@@ -153,3 +153,10 @@ def test_the_callers_memory_stays_writable(folder: Path) -> None:
     net = proto.read_caffemodel(raw)
     assert not net.blobs[1][0].data.flags.writeable
     assert np.frombuffer(raw, np.uint8).flags.writeable
+
+
+@pytest.mark.parametrize("source", [None, 3, ["deploy.prototxt"]], ids=repr)
+def test_what_is_no_file_at_all(source: Any) -> None:
+    with pytest.raises(ArgumentError, match="this is no file") as caught:
+        proto.read_prototxt(source, "NetParameter")
+    assert caught.value.given == {"file": type(source).__name__}

@@ -227,3 +227,11 @@ def test_each_test_net_needs_its_number_of_batches() -> None:
     solver = small_solver()
     with pytest.raises(ArgumentError, match="as many test_iter as test nets: 0 against 1"):
         Solver(solver.net, solver.settings, solver.update, test_nets=[solver.net])
+
+
+@pytest.mark.parametrize("iterations", [-1, 1.5, "3", None, True], ids=repr)
+def test_iterations_are_counted(iterations: object) -> None:
+    solver = small_solver()
+    with pytest.raises(ArgumentError, match="iterations are counted"):
+        solver.step(iterations)  # type: ignore[arg-type]
+    assert solver.iter == 0

@@ -8,6 +8,7 @@ refused before any of it exists.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,15 @@ class Blob:
     def reshape(self, *shape: int | Shape) -> None:
         """Another shape, the memory kept where it is large enough. Raises ArgumentError: a size or count no blob can have."""
         sizes: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        sizes = tuple(int(n) for n in sizes)
+        try:
+            sizes = tuple(operator.index(n) for n in sizes)
+        except TypeError:
+            raise ArgumentError(
+                "a shape is made of whole numbers",
+                given={"shape": shape},
+                required=f"an int for each axis: {sizes}",
+                hint="reshape(1, 3, 224, 224)",
+            ) from None
         if sizes == self.shape:
             return
         count = math.prod(sizes)

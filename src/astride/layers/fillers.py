@@ -49,7 +49,18 @@ class Filler:
                 hint='type: "xavier"',
             )
         if self.sparse >= 0 and self.kind != "gaussian":
-            raise ArgumentError("only the gaussian filler can be sparse", given={"type": self.kind, "sparse": self.sparse})
+            raise ArgumentError(
+                "only the gaussian filler can be sparse",
+                given={"type": self.kind, "sparse": self.sparse},
+                hint='type: "gaussian", or no sparse',
+            )
+        if self.kind == "gaussian" and not (math.isfinite(self.mean) and 0 <= self.std < math.inf):
+            raise ArgumentError(
+                "no normal distribution has these numbers",
+                given={"mean": self.mean, "std": self.std},
+                required=f"mean finite, 0 <= std < inf: {self.mean}, {self.std}",
+                hint="std: 0.01",
+            )
 
     def __call__(self, shape: Shape, dtype: str, random: np.random.RandomState) -> Array:
         """A fresh array of these values."""
@@ -62,14 +73,22 @@ def uniform(random: np.random.RandomState, low: float, high: float, count: int, 
     A word that rounds up to the very end is drawn again, as the library that Caffe uses does.
     """
     real = dtype.type
-    first, end = real(low), np.nextafter(real(high), real(np.inf))
-    if not first <= end:
-        raise ArgumentError("the range is empty", given={"min": low, "max": high}, required=f"min <= max: {low} <= {high}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, end = real(low), np.nextafter(real(high), real(np.inf))
+        span = end - first
+    if not first <= end or not np.isfinite(span):
+        problem, relation = ("is empty", "min <= max") if low > high else ("has no end", f"max - min finite in {dtype.name}")
+        raise ArgumentError(
+            f"the range {problem}",
+            given={"min": low, "max": high},
+            required=f"{relation}: {low}, {high}",
+            hint="min: -0.1 max: 0.1",
+        )
     kept: list[Array] = []
     missing = count
     while missing:
         words = random.randint(0, WORD_MAX + 1, size=missing, dtype=np.uint32)
-        values = words.astype(dtype) / real(WORD_MAX) * (end - first) + first
+        values = words.astype(dtype) / real(WORD_MAX) * span + first
         kept.append(values[values < end])
         missing -= kept[-1].size
     return np.concatenate(kept) if kept else np.empty(0, dtype)

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from ..errors import ArgumentError
 from ..layers import Layer
@@ -53,14 +54,16 @@ def check_node(node: Node) -> None:
     """Counts of blobs, loss weights and propagate_down. A loss without a top gets one of the layer's name."""
     if node.layer.is_loss and not node.tops:
         node.tops.append(node.name)
+    line: dict[str, Any] = {} if node.line is None else {"line": node.line}
     for what, names, (least, most) in (("bottoms", node.bottoms, node.layer.bottoms), ("tops", node.tops, node.layer.tops)):
         if len(names) < least or (most is not None and len(names) > most):
             relation = f"{least} <= {what}" + (f" <= {most}" if most is not None else "")
             raise ArgumentError(
                 f"a layer of this type has another number of {what}",
-                given={what: names},
+                given={what: names} | line,
                 required=f"{relation}: {len(names)}",
                 operator=node.where,
+                hint=f"{what[:-1]}: as many as its type takes",
             )
     for what, values, names in (
         ("loss_weight", node.loss_weights, node.tops),
@@ -69,9 +72,10 @@ def check_node(node: Node) -> None:
         if values and len(values) != len(names):
             raise ArgumentError(
                 f"{what} must be given once for each blob, or not at all",
-                given={what: list(values)},
+                given={what: list(values)} | line,
                 required=f"{len(names)} values: {len(values)}",
                 operator=node.where,
+                hint=f"{what} {len(names)} times, or not at all",
             )
     for index, weight in enumerate(node.loss_weights):
         if weight and index in node.layer.silent:

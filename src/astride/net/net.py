@@ -310,7 +310,7 @@ class Net:
 
     # -- use
 
-    def compile(self, outputs: Sequence[str] | None = None) -> Program:
+    def compile(self, outputs: Sequence[str] | str | None = None) -> Program:
         """A program that computes these blobs (default: the outputs) with the weights of now, frozen and folded.
 
         Raises UnsupportedError: a network that trains; ArgumentError: no such blob.

@@ -46,7 +46,7 @@ class Program:
     layer begins every call with nothing remembered. A program may run in several threads at once.
     """
 
-    def __init__(self, net: Net, outputs: Sequence[str] | None = None) -> None:
+    def __init__(self, net: Net, outputs: Sequence[str] | str | None = None) -> None:
         if net.phase is not Phase.TEST:
             raise UnsupportedError(
                 "only a network in use is compiled",
@@ -56,7 +56,7 @@ class Program:
             )
         self.name, self.dtype = net.name, net.dtype
         self.inputs = list(net.inputs)
-        self.outputs = list(net.outputs if outputs is None else outputs)
+        self.outputs = [outputs] if isinstance(outputs, str) else list(net.outputs if outputs is None else outputs)
         for name in self.outputs:
             if name not in net.blobs:
                 raise ArgumentError(

@@ -19,6 +19,12 @@ EnumT = TypeVar("EnumT", bound=StrEnum)
 
 def as_array(value: Any, name: str) -> Array:
     """An array as it is, or nested numbers made one. Raises ArrayError for anything that holds no real numbers."""
+    if type(value) is np.ndarray and value.dtype.kind in "fiu":
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArrayError(
+            f"{name} is masked, and no operator knows masks", given={name: value}, hint=f"{name}.filled(0), or another value"
+        )
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
         return value
     try:

@@ -56,7 +56,10 @@ class StridedAxis:
         ):
             if value > INT32_MAX:
                 raise ArgumentError(
-                    "the axis counts further than 2^31 - 1", given={"axis": self}, required=f"{what} <= 2^31 - 1: {value}", hint=hint
+                    "the axis counts further than 2^31 - 1",
+                    given={"axis": self},
+                    required=f"{what} <= 2^31 - 1: {value}",
+                    hint=hint,
                 )
 
     @property

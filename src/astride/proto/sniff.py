@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Literal, TypeAlias
 
-from astride.errors import ModelFileError
+from astride.errors import ArgumentError, ModelFileError
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[Any]
 Kind: TypeAlias = Literal["prototxt", "caffemodel", "solverstate", "binaryproto", "Caffe file"]
@@ -144,6 +144,13 @@ def _read(source: Source) -> tuple[memoryview, str]:
         return memoryview(source.encode("utf-8", "surrogateescape")), "<text>"
     if isinstance(source, (str, os.PathLike)):
         return _map(source), os.fspath(source)
+    if not hasattr(source, "read"):
+        raise ArgumentError(
+            "this is no file",
+            given={"file": type(source).__name__},
+            required="a path, text, bytes or an open file",
+            hint='"deploy.prototxt"',
+        )
     content = source.read()
     name = getattr(source, "name", None)
     data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content

@@ -86,7 +86,15 @@ class Solver:
         self._stop = True
 
     def step(self, iterations: int = 1) -> None:
-        """Run so many iterations, or fewer if someone requests a stop."""
+        """Run so many iterations, or fewer if someone requests a stop. Raises ArgumentError: no whole number, or one below 0."""
+        if isinstance(iterations, bool) or not isinstance(iterations, int | np.integer) or iterations < 0:
+            raise ArgumentError(
+                "iterations are counted",
+                given={"iterations": iterations},
+                required=f"a whole number >= 0: {iterations!r}",
+                operator="step",
+                hint="step(100)",
+            )
         self._stop = False
         self._losses.clear()
         for _ in range(iterations):
