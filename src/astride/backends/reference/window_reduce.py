@@ -11,7 +11,7 @@ from ...errors import ArgumentError, ArrayError, UnsupportedError
 from ...plan import WindowPlan
 from .._definitions import NUMERIC, Definition, definition_of
 from ..protocol import Array, Arrays, Kernel, Saved
-from ._window_drivers import STEP, compiled_call, table
+from ._window_drivers import STEP, compiled_call, tables
 from ._windows import Extension, PixelGradient, as_channels_first, counts_inside, extension, places
 
 EXACT = 2.0**53
@@ -57,7 +57,7 @@ def forward_compiled(plan: WindowPlan, x: Array, *, out: Array, save: bool) -> t
     definition, grown = definition_of(plan.function), _checked(plan, x)
     xv = _wide(plan, grown, x, plan.window_dtype)
     y = _results(plan, xv)
-    compiled_call(definition, "forward", _planes(xv), *table(grown.axes), plan.taps, _planes(y))
+    compiled_call(definition, "forward", _planes(xv), *_geometry(plan, grown), _planes(y))
     return _finish(plan, definition, x, y, out, save)
 
 
@@ -72,8 +72,9 @@ def backward_compiled(plan: WindowPlan, dy: Array, saved: Saved, *, want: Sequen
     xv = _wide(plan, grown, saved.x, "float64" if numeric else plan.window_dtype)
     dyv = np.ascontiguousarray(as_channels_first(dy, plan.layout), xv.dtype)
     total = np.zeros(xv.shape, xv.dtype)
-    part, windows = "numeric" if numeric else "gradient", table(grown.axes)
-    wrong = compiled_call(definition, part, _planes(xv), *windows, plan.taps, _planes(saved.y), _planes(dyv), _planes(total))
+    part = "numeric" if numeric else "gradient"
+    arrays = (_planes(array) for array in (saved.y, dyv, total))
+    wrong = compiled_call(definition, part, _planes(xv), *_geometry(plan, grown), *arrays)
     if wrong >= 0:
         place = tuple(int(i) for i in np.unravel_index(wrong, dyv.shape[2:]))
         raise _misfit(definition, place, "another number of slopes than the window has taps")
@@ -110,6 +111,12 @@ def _results(plan: WindowPlan, xv: Array) -> Array:
     """Room for the values, (N, C, *out); that of windows without taps is there already."""
     shape = (*xv.shape[:2], *(axis.out for axis in plan.axes))
     return np.full(shape, 0.0 if plan.empty is None else plan.empty, plan.result_dtype)
+
+
+def _geometry(plan: WindowPlan, grown: Extension) -> tuple[Any, tuple[int, ...], int]:
+    """What drivers know of the windows: three axes' taps, three axes' sizes, the most taps of one."""
+    sizes = (1,) * (3 - len(grown.axes)) + tuple(axis.size for axis in grown.axes)
+    return tables(grown.axes), sizes, plan.taps
 
 
 def _planes(array: Array) -> Array:
