@@ -38,6 +38,23 @@ def padding(text: str | None) -> Any:
     return pairs
 
 
+def plane(text: str | None) -> Any:
+    """One plane of numbers: `1,2,nan,4`, rows as `1,2;3,4`, or a file that numpy.save wrote."""
+    if text is None:
+        return None
+    import numpy as np
+
+    if text.endswith(".npy"):
+        try:
+            return np.load(text, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise typer.BadParameter(f"{text} is no .npy file of numbers: {error}", param_hint="--input") from None
+    rows = [numbers(row, "--input") for row in text.strip().strip(";").split(";")]
+    if len({len(row) for row in rows}) > 1:
+        raise typer.BadParameter("its rows have different lengths", param_hint="--input")
+    return np.array(rows if len(rows) > 1 else rows[0])
+
+
 def is_network(target: str) -> bool:
     """Whether a target that may be an operator is a network's text. A file called like an operator is not."""
     from ..ops import OPERATORS

@@ -17,12 +17,18 @@ EXAMPLES = (
     "astride explain max_pool --kernel 3 --stride 2 --size 8 --rules caffe,pytorch,mps",
     "astride explain avg_pool -k 3 -s 2 --size 7x9 -r caffe,pytorch -o pytorch.ceil_mode=true",
     "astride explain conv_transpose -k 4 -s 2 --size 5 --rank 1 --png windows.png",
+    "astride explain max_pool -k 2 --input 1,2,nan,4 --rules caffe,pytorch,tensorflow,jax",
     "astride explain deploy.prototxt --layer pool1 --rules caffe,pytorch",
+    'astride explain --from pytorch "MaxPool2d(3, 2, ceil_mode=True)" --to tensorflow --size 8x8',
 )
 
 
 Target = Annotated[
-    str, typer.Argument(metavar="OP|PROTOTXT", help="An operator (max_pool, conv, ...), or a network whose --layer is explained.")
+    str,
+    typer.Argument(
+        metavar="OP|PROTOTXT|CALL",
+        help="An operator (max_pool, conv, ...), a network whose --layer is explained, or with --from a framework's call.",
+    ),
 ]
 Kernel = Annotated[str | None, typer.Option("--kernel", "-k", metavar="N", help="3, or one per axis: 3x2.")]
 Stride = Annotated[
@@ -51,6 +57,14 @@ Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="Group
 Dtype = Annotated[str, typer.Option("--dtype", metavar="TYPE", help="The arrays' type.")]
 Layout = Annotated[str, typer.Option("--layout", metavar="NAME", help="channels_first or channels_last.")]
 Backend = Annotated[str | None, typer.Option("--backend", metavar="NAME", help="Ask for a backend or rung, as reference:loops4.")]
+Input = Annotated[
+    str | None,
+    typer.Option(
+        "--input", metavar="NUMBERS|FILE", help="Show what becomes of this plane: 1,2,nan,4, rows as 1,2;3,4, or a .npy file."
+    ),
+]
+Source = Annotated[str | None, typer.Option("--from", metavar="NAME", help="The framework that CALL is written in.")]
+Goal = Annotated[str | None, typer.Option("--to", metavar="NAME", help="With --from: say how this framework writes it.")]
 Layer = Annotated[str | None, typer.Option("--layer", metavar="NAME", help="With a PROTOTXT: the layer to explain.")]
 Phase = Annotated[str, typer.Option("--phase", metavar="NAME", help="With a PROTOTXT: TRAIN or TEST.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the windows to this file.")]
@@ -73,6 +87,9 @@ def explain(
     dtype: Dtype = "float32",
     layout: Layout = "channels_first",
     backend: Backend = None,
+    input: Input = None,
+    source: Source = None,
+    goal: Goal = None,
     layer: Layer = None,
     phase: Phase = "TEST",
     png: Png = None,
@@ -82,26 +99,32 @@ def explain(
     """Compare frameworks: the pixels each window reads, sizes, ties, divisors, and who computes it.
 
     The output size stands with its formula and numbers; what differs from the first framework is marked. A framework that
-    refuses is shown with its reason. Exit status 1 if all refuse.
+    refuses is shown with its reason. With --from and --to: how to write one framework's call in another one, proved by
+    computing both. Exit status 1 if all refuse, or if it cannot be written.
     """
+    if source is not None or goal is not None:
+        _translate(target, source, goal, arguments.per_axis(size, "--size"), rank, kernel, png or svg, json)
+        return
     chosen = arguments.names(rules)
     if layer is not None or arguments.is_network(target):
         _explain_layer(target, layer, phase, chosen, png, svg, json)
         return
-    _require(target, kernel, size)
+    given = arguments.plane(input)
+    _require(target, kernel, size if given is None else str(given.shape))
     shared, own = arguments.options(option or [])
     _show(
         _compared(
             target,
-            arguments.per_axis(size, "--size") or 0,
+            _size(size, given),
             chosen,
-            rank=rank,
+            rank=rank if given is None else given.ndim,
             channels=channels,
             out_channels=out_channels,
             dtype=dtype,
             layout=layout,
             backend=backend,
             own=own,
+            input=given,
             kernel=arguments.per_axis(kernel, "--kernel"),
             stride=arguments.per_axis(stride, "--stride"),
             padding=arguments.padding(padding),
@@ -121,6 +144,42 @@ def _require(op: str, kernel: str | None, size: str | None) -> None:
     if size is None or (kernel is None and needs_kernel(op)):
         missing = "--size" if size is None else "--kernel"
         raise typer.BadParameter(f"{op} needs a {missing[2:]}: astride explain {op} --kernel 3 --size 8", param_hint=missing)
+
+
+def _size(size: str | None, given: Any) -> Any:
+    """The size asked for, else the input's."""
+    if size is None:
+        return given.shape
+    return arguments.per_axis(size, "--size")
+
+
+def _translate(
+    call: str,
+    source: str | None,
+    goal: str | None,
+    sizes: Any,
+    rank: int | None,
+    kernel: str | None,
+    picture: Path | None,
+    json: bool,
+) -> None:
+    from ..explain import render_translation, translate, translation_to_dict
+
+    if source is None or goal is None:
+        raise typer.BadParameter(
+            f"both are needed: --from {source or 'pytorch'} --to {goal or 'tensorflow'}", param_hint="--from and --to"
+        )
+    if picture is not None:
+        raise typer.BadParameter("a translation is not drawn; compare the rules instead", param_hint="--png or --svg")
+    found = translate(source, call, goal, sizes, rank=rank, kernel=arguments.per_axis(kernel, "--kernel"))
+    if json:
+        print_json(translation_to_dict(found))
+    else:
+        console = to_stdout()
+        for part in render_translation(found):
+            console.print(part)
+    if not found.expressed:
+        raise typer.Exit(1)
 
 
 def _compared(op: str, size: Any, rules: list[str], **given: Any) -> Comparison:

@@ -1,7 +1,7 @@
 """Pictures as PNG (Pillow) and SVG (text), without Graphviz and without a plotting library.
 
 canvas.py     shapes collected once, written as either
-windows.py    a comparison of rules: draw_comparison
+windows.py    a comparison of rules: draw_comparison (numbers of a given input: values.py)
 layout.py     where the boxes of a network go
 network.py    the network itself: draw_network
 """

@@ -9,6 +9,7 @@ from ..explain.windows import is_transposed
 from ..plan import ConvPlan, PoolPlan
 from ..plan.kinds import Edge
 from .canvas import GREY, INK, PALE, Canvas, text_width, wrapped
+from .values import draw_values
 
 PIXEL, READ, ZERO, PAST, AMBER = "#dbeafe", "#2268b5", "#a8620a", "#cf222e", "#b45309"
 SHADES = ("#2268b5", "#1f7a8c")
@@ -34,6 +35,7 @@ def draw_comparison(comparison: Comparison) -> Canvas:
     for side in comparison.sides:
         if not side.axes:
             y = _without_windows(canvas, side, y) + GAP
+    y = draw_values(canvas, comparison, y)
     y = _differences(canvas, comparison, y)
     canvas.height = (_legend(canvas, sides, y) if sides else y) + MARGIN / 2
     return canvas

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import dispatch
@@ -24,9 +24,10 @@ from ..rules import RULES, has, rule
 from .facts import facts
 from .formulas import formulas
 from .sources import RuleSource, rule_source
+from .values import Array, Values, as_input, values_of
 from .windows import AxisView, Window, axis_views
 
-WEIGHTED = ("conv", "conv_transpose")
+WEIGHTED = ("conv", "conv_transpose", "deform_conv", "conv_integer")
 MOST_ALONE = 4
 """Answers that are shown one by one; of more, those that agree are shown together."""
 SHARED = ("kernel", "stride", "padding", "dilation", "groups")
@@ -56,6 +57,7 @@ class Side:
     source: RuleSource | None = None
     computed_by: str | None = None
     rungs: tuple[Rung, ...] = ()
+    values: Values | None = None
 
     @property
     def general_path(self) -> bool:
@@ -74,6 +76,7 @@ class Comparison:
     layout: str
     arguments: Mapping[str, Any]
     sides: tuple[Side, ...]
+    input: Array | None = None
 
     @property
     def sizes(self) -> Shape:
@@ -141,6 +144,7 @@ def compare(
     layout: str = "channels_first",
     backend: str | None = None,
     own: Mapping[str, Mapping[str, Any]] | None = None,
+    input: Array | None = None,
     **arguments: Any,
 ) -> Comparison:
     """Ask each of `rules` for its plan of one operator over an input of these spatial sizes.
@@ -148,6 +152,7 @@ def compare(
     One size stands for `rank` axes (2 unless said). kernel, stride, padding, dilation and groups go to all rules; further
     arguments to those rules that have them; `own={"pytorch": {"ceil_mode": True}}` to one alone.
     A rule that refuses becomes a side with an error; so does a framework without the operator.
+    `input` is one plane of numbers, of these sizes: every side then holds its output and gradient (of dy = 1) of it.
 
     Raises ArgumentError: an operator without framework rules, rules nobody knows, no rules at all, an argument that none
     of them has, a convolution without a kernel.
@@ -165,7 +170,24 @@ def compare(
     for name in rules:
         mine = {k: v for k, v in given.items() if not (weighted and k == "kernel") and (k in SHARED or _takes(name, op, k))}
         sides.append(_side(op, name, shape, w_shape, dtype, layout, {**mine, **(own or {}).get(name, {})}, backend))
+    if input is not None:
+        plane = _fitting(input, size)
+        sides = [_valued(side, plane, backend) for side in sides]
+        return Comparison(op, shape, w_shape, dtype, layout, given, tuple(sides), plane)
     return Comparison(op, shape, w_shape, dtype, layout, given, tuple(sides))
+
+
+def _fitting(input: Array, size: Shape) -> Array:
+    plane = as_input(input)
+    if plane.shape != size:
+        raise ArgumentError(
+            "the input has other sizes", given={"input": plane, "sizes": size}, required=f"input.shape == {size}: {plane.shape}"
+        )
+    return plane
+
+
+def _valued(side: Side, plane: Array, backend: str | None) -> Side:
+    return side if side.plan is None else replace(side, values=values_of(side.plan, plane, None, backend))
 
 
 def _side(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import AstrideError
 from .compare import Comparison, Side
+from .values import Values
 from .windows import AxisView, Window, is_transposed
 
 
@@ -20,6 +21,7 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
         "layout": comparison.layout,
         "arguments": {name: plain(value) for name, value in comparison.arguments.items()},
         "differing": list(comparison.differing),
+        "input": None if comparison.input is None else comparison.input.tolist(),
         "rules": [_side(comparison, side) for side in comparison.sides],
     }
 
@@ -39,10 +41,20 @@ def _side(comparison: Comparison, side: Side) -> dict[str, Any]:
         "facts": dict(side.facts or {}),
         "formulas": list(side.formulas),
         "windows_are": "written" if transposed else "read",
+        "values": None if side.values is None else _values(side.values),
         "axes": [_axis(comparison, side, a, axis) for a, axis in enumerate(side.axes)],
         "computed_by": side.computed_by,
         "general_path": side.general_path,
         "kernels": [asdict(rung) for rung in side.rungs],
+    }
+
+
+def _values(values: Values) -> dict[str, Any]:
+    """The output and the gradient of dy = 1."""
+    return {
+        "y": None if values.y is None else values.y.tolist(),
+        "dx": None if values.dx is None else values.dx.tolist(),
+        "error": None if values.error is None else error_dict(values.error),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ class RuleSource:
     stands_for: str
     says: str
     source: str
+    unverified: tuple[str, ...] = ()
 
 
 def rule_source(name: str, op: str) -> RuleSource:
@@ -30,8 +32,27 @@ def rule_source(name: str, op: str) -> RuleSource:
     function = rule(name, op)
     path, line = place(function)
     return RuleSource(
-        f"rules.{name}.{op}", path, line, RULES[name], " ".join((inspect.getdoc(function) or "").split()), _named_source(name)
+        f"rules.{name}.{op}",
+        path,
+        line,
+        RULES[name],
+        " ".join((inspect.getdoc(function) or "").split()),
+        _named_source(name),
+        unverified(name, op),
     )
+
+
+UNVERIFIED = re.compile(
+    r"unverified|documentation only|documents alone|not run\b|could be run|read only|read, not run|header only", re.IGNORECASE
+)
+"""How docstrings of rules say that a fact was read in a header or a manual and not seen to be so."""
+
+
+def unverified(name: str, op: str) -> tuple[str, ...]:
+    """What a framework's rule for an operator has from headers and manuals alone: the sentences that say so."""
+    texts = [inspect.getdoc(rule(name, op)) or "", inspect.getdoc(module(name)) or ""]
+    sentences = [part.strip() for text in texts for part in re.split(r"(?<=[.])\s+", " ".join(text.split()))]
+    return tuple(dict.fromkeys(part.replace("**", "") for part in sentences if UNVERIFIED.search(part)))
 
 
 def place(function: Callable[..., Any]) -> tuple[str, int]:

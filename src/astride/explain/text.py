@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .compare import MOST_ALONE, Comparison, Side
 from .facts import sizes
+from .text_values import value_lines
 from .text_windows import DIFFERENT, LABEL, MARK, WIDTH, window_lines
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def render(comparison: Comparison) -> Iterable[RenderableType]:
     yield _title(comparison)
     yield Text()
     yield from window_lines(comparison)
+    yield from value_lines(comparison)
     yield from _refusals(comparison)
     if comparison.answered:
         groups = comparison.fact_groups()
@@ -36,6 +38,7 @@ def render(comparison: Comparison) -> Iterable[RenderableType]:
             yield Text()
         yield from _computing(comparison)
     yield from _sources(comparison)
+    yield from _unverified(comparison)
 
 
 def render_layer(layer: LayerView) -> Iterable[RenderableType]:
@@ -154,6 +157,21 @@ def _sources(comparison: Comparison) -> Iterable[Text]:
         yield Text(f"  {name:<{LABEL - 2}}{source.stands_for}")
         yield _indented(source.says, LABEL)
         yield _indented(f"{source.path}:{source.line}" + (f", from {source.source}" if source.source else ""), LABEL, "dim")
+
+
+def _unverified(comparison: Comparison) -> Iterable[Text]:
+    """What the rules have from headers and manuals alone, each sentence once."""
+    from rich.text import Text
+
+    said: dict[str, list[str]] = {}
+    for side in comparison.sides:
+        for sentence in side.source.unverified if side.source is not None else ():
+            said.setdefault(sentence, []).append(side.rules)
+    if said:
+        yield Text()
+        yield Text("unverified: read, not seen to be so", style="bold yellow")
+    for sentence, names in said.items():
+        yield _indented(f"{', '.join(names):<{LABEL - 2}}{sentence}", 2, hanging=LABEL - 2)
 
 
 def _indented(line: str, by: int = 2, style: str = "", *, hanging: int = 0) -> Text:
