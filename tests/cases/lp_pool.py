@@ -55,6 +55,8 @@ CASES = (
     Case("windows of zeros, the formula", (1, 2, 6, 6), dict(kernel=2, zero_window="formula"), fill="zeros"),
     Case("PyTorch", (2, 3, 8, 7), dict(kernel=3, stride=2, ceil_mode=True), rules="pytorch"),
     Case("PyTorch, p infinite", (2, 3, 8, 7), dict(kernel=3, stride=2, ceil_mode=True, p=math.inf), rules="pytorch"),
+    Case("ONNX", (2, 3, 8, 7), dict(kernel=3, stride=2, padding=1, ceil_mode=1, p=3), rules="onnx"),
+    Case("ONNX Runtime", (2, 3, 8, 7), dict(kernel=3, stride=2, dilation=2, padding="SAME_LOWER"), rules="onnxruntime"),
     Case("MPS", (2, 3, 8, 7), dict(kernel=3, stride=2), rules="mps"),
     Case("MPS, clamp", (2, 3, 8, 7), dict(kernel=2, stride=2, edge="clamp"), rules="mps"),
     Case("empty batch", (0, 3, 5, 5), dict(kernel=2)),

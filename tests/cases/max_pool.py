@@ -88,6 +88,17 @@ GEOMETRY = (
     Case("Core ML", (2, 3, 8, 7), dict(kernel=3, stride=2, padding=1, ceil_mode=True), rules="coreml", fill="mixed"),
     Case("MLX", (2, 3, 8, 7), dict(kernel=3, stride=2, padding=1), rules="mlx", fill="mixed"),
     Case("MLX, one tap", (2, 3, 8), dict(kernel=1, stride=2), rules="mlx", fill="mixed"),
+    Case("ONNX", (2, 3, 8, 7), dict(kernel=3, stride=2, padding=((0, 1), (2, 4)), ceil_mode=1), rules="onnx", fill="mixed"),
+    Case("ONNX, column-major", (2, 3, 4, 5, 3), dict(kernel=2, storage_order=1), rules="onnx", fill="ties"),
+    Case(
+        "ONNX Runtime 1.20", (2, 3, 6), dict(kernel=1, stride=2, ceil_mode=1, version="1.20"), rules="onnxruntime", fill="mixed"
+    ),
+    Case(
+        "ONNX Runtime, cropped by SAME", (2, 3, 6), dict(kernel=1, stride=3, padding="SAME_UPPER", outputs=2), rules="onnxruntime"
+    ),
+    Case("OpenVINO", (2, 3, 8, 7), dict(kernel=2, stride=2, padding=1, rounding_type="ceil"), rules="openvino", fill="mixed"),
+    Case("oneDNN", (2, 3, 8, 7), dict(kernel=2, stride=1, padding=2), rules="onednn", fill="mixed"),
+    Case("ncnn", (2, 3, 8, 7), dict(kernel=3, stride=2, padding=1), rules="ncnn", fill="mixed"),
     Case("a kernel of 300 taps", (1, 1, 22, 21), dict(kernel=(20, 15), stride=1), fill="ties"),
     Case("empty batch", (0, 3, 5, 5), dict(kernel=2)),
     Case(

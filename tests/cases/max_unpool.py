@@ -20,6 +20,8 @@ CASES = (
         (2, 3, 2, 3),
         dict(output_size=(6, 8), index_size=(4, 6), index_base="tensor"),
     ),
+    Case("ONNX, in a larger output", (2, 3, 2, 3), dict(kernel=2, output_size=(6, 8)), rules="onnx"),
+    Case("ONNX Runtime, in a larger output", (2, 3, 2, 3), dict(kernel=2, output_size=(6, 8)), rules="onnxruntime"),
     Case("PyTorch", (2, 2, 3, 4), dict(kernel=2, output_size=(7, 7)), rules="pytorch"),
     Case("NaN and infinities", (2, 2, 3, 4), dict(kernel=2), fill="mixed"),
     Case("float64", (2, 2, 3, 4), dict(kernel=2), dtype="float64"),
