@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..plan import ConvPlan, Plan, PoolPlan, StridedAxis, UnpoolPlan
+from ..plan import ConvPlan, DeformPlan, FractionalPlan, IntegerConvPlan, Plan, PoolPlan, StridedAxis, UnpoolPlan
+from ..plan.base import axis_names
 from ..plan.kinds import Divisor, Edge, Empty, IndexBase, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked, ZeroWindow
 
 Facts = dict[str, str]
@@ -76,6 +77,11 @@ def facts(plan: Plan) -> Facts:
         counted = {} if plan.index_size is None else {"indices count in planes of": sizes(plan.index_size)}
         indices = {"indices": BASES[plan.index_base], **counted}
         return {"output": sizes(plan.out), **indices, "two values, one place": "the later stays"}
+    if isinstance(plan, FractionalPlan):
+        order = ", ".join(axis_names(len(plan.size))[plan.sample_axes.index(i)] for i in range(len(plan.size)))
+        return {"output": sizes(plan.out), "samples of a plane": order, "NaN": "the last one wins", "ties": TIES[Tie.FIRST]}
+    if isinstance(plan, DeformPlan | IntegerConvPlan):
+        return {"output": sizes(tuple(axis.out for axis in plan.axes)), "padding": _pads(plan), **_special(plan)}
     return {}
 
 
@@ -84,7 +90,7 @@ def sizes(values: tuple[int, ...]) -> str:
     return "x".join(map(str, values))
 
 
-def _pads(plan: PoolPlan | ConvPlan) -> str:
+def _pads(plan: PoolPlan | ConvPlan | DeformPlan | IntegerConvPlan) -> str:
     """Before and after each axis, once where all axes agree."""
     pairs = [(axis.pad_lo, axis.pad_hi) if isinstance(axis, StridedAxis) else (0, 0) for axis in plan.axes]
     shown = [str(lo) if lo == hi else f"{lo} before, {hi} after" for lo, hi in pairs]
@@ -141,3 +147,12 @@ def _convolution(plan: ConvPlan) -> Facts:
         "weights": str(plan.weight_shape),
         "groups": str(plan.groups),
     }
+
+
+def _special(plan: DeformPlan | IntegerConvPlan) -> Facts:
+    if isinstance(plan, DeformPlan):
+        own = {"outside the input": "0, and a share of 0 beside the edge", "groups of offsets": str(plan.offset_groups)}
+    else:
+        rounding = "to the even number" if plan.quantised else "no rounding"
+        own = {"outside the input": "skipped: x's zero point", "result": plan.y_dtype, "halves": rounding}
+    return {**own, "weights": str(plan.weight_shape), "groups": str(plan.groups)}
