@@ -23,45 +23,52 @@ from .errors import (
     UnknownLayerError,
     UnsupportedError,
 )
+from .ops import OPERATORS
 from .ops._run import plan
-from .ops.adaptive_pool import adaptive_pool
-from .ops.argmax import argmax
-from .ops.avg_pool import avg_pool
-from .ops.batch_norm import batch_norm
-from .ops.broadcast import broadcast
-from .ops.conv import conv
-from .ops.conv_integer import conv_integer
-from .ops.conv_transpose import conv_transpose
-from .ops.deform_conv import deform_conv
-from .ops.elementwise import elementwise
-from .ops.fold import fold
-from .ops.fractional_pool import fractional_pool
-from .ops.global_pool import global_pool
-from .ops.layout import layout
-from .ops.lp_pool import lp_pool
-from .ops.lrn import lrn
-from .ops.matmul import matmul
-from .ops.max_pool import max_pool
-from .ops.max_unpool import max_unpool
-from .ops.min_pool import min_pool
-from .ops.mvn import mvn
-from .ops.reduce import reduce
-from .ops.softmax import softmax
-from .ops.softmax_loss import softmax_loss
-from .ops.stochastic_pool import stochastic_pool
-from .ops.unfold import unfold
-from .ops.window_reduce import window_op, window_reduce
 from .settings import configure, use
 
 if TYPE_CHECKING:
     from . import like, onnx
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
+    from .ops.adaptive_pool import adaptive_pool
+    from .ops.argmax import argmax
+    from .ops.avg_pool import avg_pool
+    from .ops.batch_norm import batch_norm
+    from .ops.broadcast import broadcast
+    from .ops.conv import conv
+    from .ops.conv_integer import conv_integer
+    from .ops.conv_transpose import conv_transpose
+    from .ops.deform_conv import deform_conv
+    from .ops.elementwise import elementwise
+    from .ops.fold import fold
+    from .ops.fractional_pool import fractional_pool
+    from .ops.global_pool import global_pool
+    from .ops.layout import layout
+    from .ops.lp_pool import lp_pool
+    from .ops.lrn import lrn
+    from .ops.matmul import matmul
+    from .ops.max_pool import max_pool
+    from .ops.max_unpool import max_unpool
+    from .ops.min_pool import min_pool
+    from .ops.mvn import mvn
+    from .ops.reduce import reduce
+    from .ops.softmax import softmax
+    from .ops.softmax_loss import softmax_loss
+    from .ops.stochastic_pool import stochastic_pool
+    from .ops.unfold import unfold
+    from .ops.window_reduce import window_op, window_reduce
 
 __version__ = "0.1.0"
 
-LAZY = {"like": ".like", "load_caffe": ".caffe.load", "load_solver": ".caffe.solver", "onnx": ".onnx"}
-"""Public names whose modules are imported at first use: they need more than the operators do."""
+LAZY: dict[str, str] = {
+    "like": ".like",
+    "load_caffe": ".caffe.load",
+    "load_solver": ".caffe.solver",
+    "onnx": ".onnx",
+    "window_op": ".ops.window_reduce",
+} | {operator: f".ops.{operator}" for operator in OPERATORS}
+"""Public names whose modules are imported at first use, so that importing astride costs little."""
 
 __all__ = [
     "ArgumentError",

@@ -13,7 +13,6 @@ import numpy as np
 from . import tape
 from .backends.protocol import Array
 from .errors import ArgumentError, UnsupportedError
-from .ops.window_reduce import WindowOperator
 from .tape import Pullback
 
 Pull = Callable[[Any], tuple[Any, ...]]
@@ -174,6 +173,8 @@ def _difference(
 
 
 def _require_operator(fn: Any) -> None:
+    from .ops.window_reduce import WindowOperator  # here, so that importing astride does not pay for it
+
     if isinstance(fn, WindowOperator):
         return
     module, name = getattr(fn, "__module__", "") or "", getattr(fn, "__name__", "")
