@@ -103,3 +103,22 @@ def test_unpooling_sizes() -> None:
         else:
             with pytest.raises(astride.ArgumentError, match="4 < output_size < 8"):
                 pytorch.max_unpool((1, 1, 3), kernel=2, output_size=[wanted])
+
+
+# Windows found from the output's size
+
+
+def test_adaptive_windows() -> None:
+    (axis,) = astride.plan("adaptive_pool", (1, 1, 7), output_size=3, rules="pytorch").axes
+    assert [list(axis.taps(i)) for i in range(3)] == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    plan = astride.plan("adaptive_pool", (1, 1, 7, 5), output_size=(None, 2), reduce="max", rules="pytorch")
+    assert [axis.out for axis in plan.axes] == [7, 2]
+    assert (plan.tie, plan.start, plan.divisor) == (Tie.LAST_NAN, Start.INFINITY, Divisor.VALID)
+
+
+def test_fractional_samples_begin_with_the_width_in_two_dimensions_only() -> None:
+    for shape, order in (((1, 1, 9), (0,)), ((1, 1, 9, 9), (1, 0)), ((1, 1, 9, 9, 9), (0, 1, 2))):
+        made = astride.plan("fractional_pool", shape, kernel=2, output_ratio=0.5, rules="pytorch")
+        assert (made.sample_axes, set(made.out)) == (order, {4})
+        ours = astride.plan("fractional_pool", shape, kernel=2, output_size=4)
+        assert ours.sample_axes == tuple(range(len(order)))
