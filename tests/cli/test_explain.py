@@ -77,6 +77,7 @@ def test_a_refusal_is_shown_and_all_refusals_fail() -> None:
     ("words", "said"),
     [
         (["max_pol", "-k", "3", "--size", "8"], "max_pool"),
+        (["max_pol"], "there is no operator of that name"),
         (["max_pool", "-k", "3", "--size", "8", "-r", "caffee"], "one of explicit, caffe, pytorch"),
         (["max_pool", "-k", "3", "--size", "8", "-r", "caffe", "-o", "ceil_mod=true"], "ceil_mod"),
         (["matmul", "-k", "3", "--size", "8"], "has no rules"),

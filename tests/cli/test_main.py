@@ -103,3 +103,9 @@ def test_nothing_is_said_when_the_reader_leaves() -> None:
     code = f"{sys.executable} -c '{MAIN}' explain max_pool -k 3 -s 2 --size 8 | head -n 1"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("max_pool of 8x8") and "Traceback" not in done.stderr
+
+
+def test_a_closed_stdout_is_nobodys_fault() -> None:
+    code = f"{sys.executable} -c '{MAIN}' where max_pool >&-"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

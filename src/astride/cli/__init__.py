@@ -6,6 +6,7 @@ Commands import what computes only when they run, so that `astride --help` stays
 from __future__ import annotations
 
 import inspect
+import io
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -79,6 +80,8 @@ for _name, _group in COMMANDS.items():
 
 def main() -> None:
     """The console script."""
+    if sys.stdout is None:  # closed by whoever started it
+        sys.stdout = io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         # A terminal without the sign for "not equal" shows another sign rather than a traceback.
         if hasattr(stream, "reconfigure"):

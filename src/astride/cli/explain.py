@@ -139,17 +139,19 @@ def explain(
 
 
 def _require(op: str, kernel: str | None, size: str | None) -> None:
-    from ..explain.compare import needs_kernel
+    from ..explain.compare import needs_kernel, windowed_operators
 
+    if op not in windowed_operators():
+        return  # what it is lacks more than a size; the comparison names those there are
     if size is None or (kernel is None and needs_kernel(op)):
         missing = "--size" if size is None else "--kernel"
         raise typer.BadParameter(f"{op} needs a {missing[2:]}: astride explain {op} --kernel 3 --size 8", param_hint=missing)
 
 
 def _size(size: str | None, given: Any) -> Any:
-    """The size asked for, else the input's."""
+    """The size asked for, else the input's, if there is one."""
     if size is None:
-        return given.shape
+        return None if given is None else given.shape
     return arguments.per_axis(size, "--size")
 
 
