@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..backends.reference._divisors import divisors, inside
-from ..plan import ConvPlan, PoolPlan, StridedAxis
+from ..plan import Axis, ConvPlan, PoolPlan, StridedAxis
 from ..plan.kinds import Direction, Divisor, Edge, LpScale, Reduce
 from .spelling import Choices
 from .steps import Pairs, Steps
@@ -68,8 +68,16 @@ def _whole_then_cropped(plan: Windowed, axes: list[StridedAxis], choices: Choice
     whole: Any = "valid" if "valid" in choices.words else 0
     bare = replace(choices, flags={name: values for name, values in choices.flags.items() if "source" not in values})
     crop = tuple((axis.pad_lo, axis.pad_lo + axis.size) for axis in axes)
+    asked = choices.flags.get("output_size") == ("source",)
     for flags in _flags(plan, bare, whole):
+        flags |= {"output_size": whole_output(axes)} if asked else {}
         yield Way(2, Steps(_arguments(plan, whole, flags), crop=crop))
+
+
+def whole_output(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The output of a transposed convolution of which nothing is cut off, as "valid" has it."""
+    strided = [axis for axis in axes if isinstance(axis, StridedAxis)]
+    return tuple((axis.out - 1) * axis.stride + max(axis.reach, axis.stride) for axis in strided)
 
 
 def _padded(plan: Windowed, axes: list[StridedAxis], choices: Choices) -> Iterator[Way]:
@@ -208,7 +216,10 @@ def _transposed(plan: Windowed) -> bool:
 
 
 def factors(source: Windowed, target: Windowed, crop: Pairs | None) -> tuple[tuple[float, ...], ...] | None:
-    """What the target's y is multiplied by, along each axis, to have the source's divisor; None where nothing makes it so."""
+    """What the target's y is multiplied by, along each axis, to have the source's divisor; None where nothing makes it so.
+
+    One number stands for an axis along which it does not change.
+    """
     if not isinstance(source, PoolPlan) or not isinstance(target, PoolPlan) or source.reduce is not target.reduce:
         return None
     if source.reduce not in (Reduce.AVERAGE, Reduce.LP):
@@ -220,9 +231,15 @@ def factors(source: Windowed, target: Windowed, crop: Pairs | None) -> tuple[tup
         if len(ours) != len(theirs) or not (theirs > 0).all() or not (ours > 0).all():
             return None
         found.append(ours / theirs)
-    if source.reduce is Reduce.AVERAGE:
-        found[0] = found[0] * (_constant(target) / _constant(source))
-    return tuple(tuple(float(f) for f in axis) for axis in found)
+    constant = _constant(target) / _constant(source) if source.reduce is Reduce.AVERAGE else 1.0
+    kept: list[tuple[float, ...]] = []
+    for axis_factors in found:
+        if (axis_factors == axis_factors[0]).all():
+            constant *= float(axis_factors[0])
+            kept.append((1.0,))
+        else:
+            kept.append(tuple(float(f) for f in axis_factors))
+    return ((tuple(f * constant for f in kept[0])), *kept[1:])
 
 
 def _weights(plan: PoolPlan, a: int) -> np.ndarray[Any, np.dtype[np.float64]]:

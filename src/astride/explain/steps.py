@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import dispatch
+from ..errors import ArgumentError
 from ..ops._run import plan as make_plan
 from ..plan import ConvPlan, PoolPlan
 from .spelling import Operation
@@ -68,6 +69,12 @@ def computed(rules: str, o: Operation, steps: Steps, x: Array, w: Array | None, 
     result = _cropped(y, steps.crop)
     factors = None if steps.factors is None else _outer(steps.factors)
     if factors is not None:
+        if any(f not in (1, n) for f, n in zip(factors.shape, result.shape[2:])):
+            raise ArgumentError(
+                "the factors are for another size",
+                given={"factors": factors.shape},
+                required=f"one for each place of y: {result.shape[2:]}",
+            )
         result = result * factors
     if dy is None or saved is None:
         return Computed(plan, result)

@@ -6,6 +6,7 @@ found.lines, found.reason, found.trials, found.holds
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,8 +17,9 @@ from ..errors import ArgumentError, AstrideError
 from ..plan import ConvPlan, PoolPlan, StridedAxis
 from ..plan.kinds import Reduce
 from ..rules import has, rule
+from ..rules._arguments import per_axis
 from .facts import facts
-from .search import Way, Windowed, factors, ways
+from .search import Way, Windowed, factors, ways, whole_output
 from .sources import unverified
 from .spelling import Operation, read, spelling
 from .steps import Array, Computed, Steps, computed, plan_of
@@ -27,6 +29,7 @@ from .wording import lines
 USUAL = 8
 """The size of an axis that nobody gave, unless the window needs more."""
 MORE_SIZES = 16
+MOST_PIXELS = 2**20
 GEOMETRY = (
     "output",
     "padding",
@@ -152,15 +155,19 @@ def _operation(source: str, call: str, sizes: Any, rank: int | None, kernel: Any
         )
     several = len(window) if isinstance(window, tuple) and len(window) > 1 else None
     axes = found.rank or several or rank or (2 if sizes is None or isinstance(sizes, int) else len(sizes))
-    each = (
-        window
-        if isinstance(window, tuple) and len(window) == axes
-        else (window[0] if isinstance(window, tuple) else window,) * axes
-    )
+    single = isinstance(window, tuple) and len(window) == 1
+    each = per_axis(window[0] if single else window, axes, "kernel")
     wanted = found.sizes if sizes is None else (sizes,) * axes if isinstance(sizes, int) else tuple(sizes)
     usual = tuple(max(USUAL, 2 * k) for k in each)
-    if wanted is not None and len(wanted) != axes:
-        raise ArgumentError("one size per axis", given={"sizes": wanted}, required=f"len(sizes) == {axes}: {len(wanted)}")
+    if wanted is not None:
+        wanted = per_axis(wanted, axes, "sizes")
+    if math.prod(wanted or usual) > MOST_PIXELS:
+        raise ArgumentError(
+            "the input is too large to compute both on",
+            given={"sizes": wanted or usual},
+            required=f"at most {MOST_PIXELS} pixels: {math.prod(wanted or usual)}",
+            hint="a smaller size with the same remainder by the stride",
+        )
     return replace(found, rank=axes, kernel=each, sizes=wanted or usual)
 
 
@@ -293,10 +300,8 @@ def _holds(source: str, target: str, o: Operation, given: Steps, steps: Steps, s
         if min(_outs(plan)) < 1 or min(_span(plan)) < 1:
             continue
         tried_sizes.append(n)
-        resized = _resized(steps, plan, sizes, n)
-        if resized is not None and same_values(
-            *_runs(source, target, o, given, resized), shape, _weights(w_shape), positive=o.op == "lp_pool"
-        ):
+        resized = _resized(steps, plan)
+        if same_values(*_runs(source, target, o, given, resized), shape, _weights(w_shape), positive=o.op == "lp_pool"):
             right.append(n)
     return Holds(tuple(tried_sizes), tuple(right))
 
@@ -307,16 +312,14 @@ def _span(plan: Windowed) -> tuple[int, ...]:
     return tuple(axis.stretched + max(axis.pad_lo, 0) + max(axis.pad_hi, 0) - axis.reach + 1 for axis in axes)
 
 
-def _resized(steps: Steps, plan: Windowed, sizes: tuple[int, ...], n: int) -> Steps | None:
-    """The steps with what is written as the output's size following it; None where they are for one size only."""
+def _resized(steps: Steps, plan: Windowed) -> Steps:
+    """The steps with what is written as the output's size following it."""
     arguments = dict(steps.arguments)
     if arguments.get("output_size") is not None:
-        arguments["output_size"] = _outs(plan)
+        arguments["output_size"] = _outs(plan) if steps.crop is None else whole_output(plan.axes)
     crop = steps.crop
     if crop is not None:
         crop = tuple((begin, begin + out) for (begin, _), out in zip(crop, _outs(plan)))
-    if steps.factors is not None and len(steps.factors[0]) != _outs(plan)[0]:
-        return None
     return replace(steps, arguments=arguments, crop=crop)
 
 

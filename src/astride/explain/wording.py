@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -102,12 +103,17 @@ def _scaled(target: str, factors: tuple[tuple[float, ...], ...], place: str) -> 
     if target == "caffe":
         return None
     rank = len(factors)
+    if all(len(axis) == 1 for axis in factors):
+        number = _fraction(math.prod(axis[0] for axis in factors))
+        number = f"({number})" if "/" in number else number
+        constant: str = theirs.scale(number) if hasattr(theirs, "scale") else f"y = y * {number}"
+        return constant
     parts = []
     for a, axis in enumerate(factors):
         if all(f == 1 for f in axis):
             continue
         behind = rank - 1 - a + (place == "channels_last")
-        parts.append(f"np.reshape({_runs(axis)}, {show((-1, *[1] * behind))})")
+        parts.append(f"np.reshape({_runs(axis)}, {show((-1, *[1] * behind))})" if behind else f"np.array({_runs(axis)})")
     text = " * ".join(parts)
     if hasattr(theirs, "scale"):
         found: str = theirs.scale(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, AstrideError
 from ...proto import nearest
 from .call import Word, Written, parsed
 from .form import Choices, Form, Operation, bound
@@ -48,7 +48,18 @@ def read(framework: str, text: str, *, rank: int | None = None) -> Operation:
             hint=nearest(call.function, known),
         )
     form: Form = found[0]
-    operation: Operation = form.read(bound(form, call.positional, call.keywords, text), form.rank or rank)
+    given = bound(form, call.positional, call.keywords, text)
+    try:
+        operation: Operation = form.read(given, form.rank or rank)
+    except AstrideError:
+        raise
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        raise ArgumentError(
+            "an argument is of another kind than this function takes",
+            given={"call": text},
+            required=f"{form.function}{form.signature}",
+            because=str(error),
+        ) from error
     return operation
 
 

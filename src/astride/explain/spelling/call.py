@@ -18,6 +18,9 @@ class Word:
 
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def last(self) -> str:
         """`MAX` of `P.Pooling.MAX`."""

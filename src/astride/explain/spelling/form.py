@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...errors import ArgumentError
+from ...rules._arguments import whole
 from .call import Word
 
 Given = dict[str, Any]
@@ -119,6 +120,13 @@ ARRAYS = ("input", "x", "X", "data", "operand", "lhs", "inputs", "value", "botto
 def operation(op: str, rank: int | None, arguments: Mapping[str, Any], given: Given, *, channels_last: bool = False) -> Operation:
     """Arguments that are None are the rule's own defaults; channels and sizes are taken out, and the shape of x read."""
     kept = {name: plain(value) for name, value in arguments.items() if value is not None}
+    for name, value in kept.items():
+        if any(isinstance(v, Word) for v in (value if isinstance(value, tuple) else (value,))):
+            raise ArgumentError(f"a name stands where {name} is a number", given={name: str(value)}, hint="its value")
+        if name in ("in_channels", "out_channels", "groups"):
+            whole(value, name, 1)
+        if name == "p" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise ArgumentError("the order of a norm is a number", given={"p": value}, hint="p=2")
     shape = next((shape_of(given[name]) for name in ARRAYS if name in given), None)
     sizes = None if shape is None else (shape[1:-1] if channels_last else shape[2:])
     inner = kept.pop("in_channels", None)
