@@ -22,6 +22,7 @@ PICKED = {
     "avg_pool": ("two axes", "two axes, channels last", "Caffe", "edge-mirror"),
     "lp_pool": ("two axes", "two axes, channels last", "PyTorch, p infinite"),
     "stochastic_pool": ("one axis, training", "one axis, channels last, training", "two axes, test time"),
+    "adaptive_pool": ("two axes", "maximum, channels last"),
     "max_unpool": ("two axes", "two axes, channels last", "places in the tensor"),
     "conv": ("two axes", "two axes, channels last", "groups", "batch groups", "flipped", "edge-clamp", "1x1"),
     "conv_transpose": ("two axes", "two axes, channels last", "groups", "flipped", "1x1"),

@@ -87,7 +87,7 @@ def _strided(array: Array | None) -> Array | None:
     """The same numbers at every second place of a larger array, in reverse, not writeable."""
     if array is None:
         return None
-    spread = np.full((*array.shape, 2), -99, array.dtype)[..., ::-1]
+    spread = np.full((*array.shape, 2), 99, array.dtype)[..., ::-1]
     spread[..., 0] = array
     view = spread[..., 0]
     view.flags.writeable = False

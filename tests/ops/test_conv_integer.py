@@ -15,6 +15,8 @@ from astride.backends import backend
 from astride.plan import IntegerConvPlan, plan_from_dict
 from astride.plan.kinds import Layout
 
+from .dense import check_contract
+
 
 def exact(plan: IntegerConvPlan, *arrays: np.ndarray | None) -> np.ndarray:
     """Python's integers, window by window; scales are powers of two, so fractions are exact."""
@@ -54,6 +56,12 @@ def test_every_rung_is_exact(case: IntegerCase) -> None:
     with pytest.raises(astride.UnsupportedError, match="integers have no gradient"):
         dispatch.backward(plan, np.ones_like(y), saved)
     assert [None if a is None else a.tobytes() for a in arrays] == before
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_arrays_as_they_come(case: IntegerCase) -> None:
+    """Any strides, read-only, into `out`: as the loops have it."""
+    check_contract(case, lambda plan, *arrays: dispatch.forward(plan, *arrays, backend="reference:loops4")[0])
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=str)

@@ -13,6 +13,8 @@ import astride
 from astride import dispatch
 from astride.plan import DeformPlan, plan_from_dict
 
+from .dense import check_contract
+
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rungs_agree(case: DeformCase) -> None:
@@ -37,6 +39,12 @@ def test_the_rungs_agree(case: DeformCase) -> None:
         if a is not None:
             assert_close(a, b, tolerance, str(case))
     assert [None if a is None else a.tobytes() for a in arrays] == before
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.plan.dtype not in ("float16", "bfloat16")], ids=str)
+def test_arrays_as_they_come(case: DeformCase) -> None:
+    """Any strides, read-only, into `out`: as the loops have it."""
+    check_contract(case, lambda plan, *arrays: dispatch.forward(plan, *arrays, backend="reference:loops4")[0])
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=str)

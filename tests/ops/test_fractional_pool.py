@@ -16,6 +16,8 @@ from astride.like import pytorch as F
 from astride.ops.fractional_pool import indices_of
 from astride.plan import FractionalPlan, plan_from_dict
 
+from .dense import check_contract
+
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rungs_agree(case: FractionalCase) -> None:
@@ -34,6 +36,12 @@ def test_the_rungs_agree(case: FractionalCase) -> None:
     for a, b in zip(*results, strict=True):
         assert_same(a, b, str(case))
     assert [a.tobytes() for a in arrays if a is not None] == before
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.plan.dtype not in ("float16", "bfloat16")], ids=str)
+def test_arrays_as_they_come(case: FractionalCase) -> None:
+    """Any strides, read-only, into `out`: as the loops have it."""
+    check_contract(case, lambda plan, *arrays: dispatch.forward(plan, *arrays, backend="reference:loops4")[0])
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=str)
