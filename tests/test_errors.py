@@ -166,7 +166,9 @@ def test_a_kernel_that_declines_says_why() -> None:
         (lambda: astride.configure(backend=3), astride.ArgumentError, ("a backend is chosen by its name",)),
         (lambda: astride.vjp(np.maximum, X, X), astride.UnsupportedError, ("'maximum' is not one operator of astride",)),
         (lambda: astride.vjp(lambda x: x, X), astride.UnsupportedError, ("arithmetic between two operators is not recorded",)),
-        (lambda: astride.vjp(astride.max_pool, X, wrt=(1,), kernel=2), astride.ArgumentError, ("positions among [0]",)),
+        (lambda: astride.vjp(astride.max_pool, X, wrt=(1,), kernel=2), astride.ArgumentError, ("among [0]", "wrt=(0,)")),
+        (lambda: astride.vjp(astride.max_pool, X, wrt="x", kernel=2), astride.ArgumentError, ("argument 'x' is no floating",)),
+        (lambda: astride.max_pool(X, kernel=np.float32), astride.ArgumentError, ("kernel = <class 'numpy.float32'>",)),
         (
             lambda: astride.check_gradient(astride.max_pool, np.arange(8).reshape(1, 1, 8), kernel=2),
             astride.ArgumentError,
@@ -186,6 +188,7 @@ def test_what_is_said(call: Callable[[], Any], error: type[Exception], says: tup
         (np.zeros((1, 3, 4), "float32"), "shape (1, 3, 4, 4), dtype float32"),
         (np.zeros((1, 3, 4, 4)), "g (1, 3, 4, 4) float64"),
         ((None, None), "at most 1: 2"),
+        ("ones", "g is no array of numbers"),
     ],
 )
 def test_a_gradient_that_does_not_fit(g: Any, says: str) -> None:

@@ -24,7 +24,7 @@ SAMPLES = 400
 """Elements of one array that check_gradient tries; of larger arrays a random choice."""
 
 
-def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **kwargs: Any) -> tuple[Any, Pull]:
+def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | int | None = None, **kwargs: Any) -> tuple[Any, Pull]:
     """Run one operator and return (its result, pull), where pull(g) gives the gradients of sum(g * result).
 
     Shapes    pull returns one entry per positional argument: an array of its shape and dtype, or None where it is no
@@ -50,10 +50,16 @@ def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | None = None, **
     # a fresh view of each array, so that an array given twice has two identities
     own = [a.view() if isinstance(a, np.ndarray) else a for a in args]
     floating = [i for i, a in enumerate(own) if isinstance(a, np.ndarray) and a.dtype.kind not in "iub"]
-    wanted = floating if wrt is None else [int(i) for i in wrt]
+    wanted = floating if wrt is None else list(wrt) if isinstance(wrt, Sequence) else [wrt]
     for i in wanted:
         if i not in floating:
-            raise ArgumentError(f"argument {i} is no floating array", given={"wrt": wrt}, required=f"positions among {floating}")
+            raise ArgumentError(
+                f"argument {i!r} is no floating array",
+                given={"wrt": wrt},
+                required=f"positions among {floating}",
+                operator="vjp",
+                hint=f"wrt={tuple(floating)}" if floating else "floating arrays as positional arguments",
+            )
     with tape.recording() as recorded:
         result = fn(*own, **kwargs)
     return result, Pullback(recorded, own, wanted, result if isinstance(result, tuple) else (result,))

@@ -135,6 +135,6 @@ class UnknownLayerError(CaffeError):
 def _describe(name: str, value: Any) -> str:
     """`x (1, 3, 8, 8) float32` for anything with a shape and dtype, `name = value` for the rest."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape is not None and dtype is not None:
-        return f"{name} {tuple(shape)} {dtype}"
+    if isinstance(shape, tuple) and dtype is not None:
+        return f"{name} {shape} {dtype}"
     return f"{name} = {value!r}"

@@ -187,7 +187,10 @@ def seeds(results: Sequence[Any], arrays: Sequence[Any], g: Any) -> dict[int, Ar
             continue
         if y is None:
             raise ArrayError(f"part {place} of g belongs to no gradient", given={"g": part}, hint="None in its place")
-        given = part if isinstance(part, np.ndarray) else np.asarray(part, y.dtype)
+        try:
+            given = part if isinstance(part, np.ndarray) else np.asarray(part, y.dtype)
+        except (TypeError, ValueError):
+            raise ArrayError("g is no array of numbers", given={"g": type(part).__name__}, hint="numpy.ones_like(y)") from None
         if given.dtype != y.dtype and given.dtype.newbyteorder("=") == y.dtype:
             given = given.astype(y.dtype)  # only the byte order differs
         if given.shape != y.shape or given.dtype != y.dtype:

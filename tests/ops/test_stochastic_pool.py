@@ -156,5 +156,21 @@ def test_draws_that_do_not_fit() -> None:
         astride.stochastic_pool(SQUARE, kernel=2, training=True, uniform=np.ones((1, 1, 2, 2), "float32"))
     with pytest.raises(astride.ArrayError, match="uniform has another dtype"):
         astride.stochastic_pool(SQUARE, kernel=2, training=True, uniform=np.ones((1, 1, 1, 1)))
-    with pytest.raises(astride.ArgumentError, match="a seed has 64 bits"):
+    with pytest.raises(astride.ArgumentError, match="a seed is a whole number of 64 bits"):
         astride.stochastic_pool(SQUARE, kernel=2, training=True, seed=2**64)
+
+
+@pytest.mark.parametrize("draw", [float("nan"), -0.5, 1.5])
+def test_a_draw_is_a_part_of_the_whole(draw: float) -> None:
+    x = np.ones((1, 1, 2, 2), "float32")
+    for call in (
+        lambda u: astride.stochastic_pool(x, kernel=2, training=True, uniform=u),
+        lambda u: astride.like.caffe.pooling(x, pool="STOCHASTIC", kernel_size=2, phase="TRAIN", uniform=u),
+    ):
+        with pytest.raises(astride.ArrayError, match="a uniform draw lies outside 0 to 1"):
+            call(np.full((1, 1, 1, 1), draw, "float32"))
+
+
+def test_a_seed_that_is_no_number() -> None:
+    with pytest.raises(astride.ArgumentError, match="a seed is a whole number"):
+        astride.stochastic_pool(np.ones((1, 1, 2)), kernel=2, training=True, seed="a")  # type: ignore[arg-type]

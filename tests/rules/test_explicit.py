@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.rules.geometry import ceiling, size, size_or_none, windows
 
@@ -111,3 +112,19 @@ def test_asking_for_what_rules_lack_names_those_that_have_it() -> None:
 
 def test_size_counts_windows() -> None:
     assert size("max_pool", 8, rules="explicit", kernel=2) == 4
+
+
+@pytest.mark.parametrize("dtype", ["float64", np.float64, np.dtype("float64"), np.dtype(">f8"), float], ids=repr)
+def test_a_dtype_in_any_of_numpys_forms(dtype: Any) -> None:
+    assert astride.plan("max_pool", (1, 1, 4), kernel=2, dtype=dtype).dtype == "float64"
+
+
+@pytest.mark.parametrize("shape", ["abc", (1, 1, 4.0), (1, 1, -4), 5, None], ids=repr)
+def test_what_is_no_shape(shape: Any) -> None:
+    with pytest.raises(astride.ArgumentError, match="shape is no shape"):
+        astride.plan("max_pool", shape, kernel=2)
+
+
+def test_what_is_no_dtype() -> None:
+    with pytest.raises(astride.ArgumentError, match="there is no such dtype"):
+        astride.plan("max_pool", (1, 1, 4), kernel=2, dtype=3)

@@ -15,7 +15,7 @@ from ..backends.protocol import Array
 from ..errors import ArgumentError, AstrideError
 from ..ops._run import as_array, run
 from ..ops.max_pool import plane_indices
-from ..ops.stochastic_pool import uniforms
+from ..ops.stochastic_pool import given_uniforms, uniforms
 from ..plan import ConvPlan
 from ..plan.kinds import Reduce
 from ..rules import caffe as rules
@@ -87,7 +87,7 @@ def pooling(
                     "training needs draws from one place", given={"uniform": uniform, "seed": seed}, hint="seed=0"
                 )
             shape = (*x.shape[:2], *(axis.out for axis in plan.axes))
-            draws = uniforms(shape, x.dtype, seed or 0) if uniform is None else as_array(uniform, "uniform")
+            draws = uniforms(shape, x.dtype, seed or 0) if uniform is None else given_uniforms(uniform)
     except AstrideError as error:
         raise error.within(operator="pooling", rules="caffe", given={"x": x})
     y, saved = run(plan, x, draws, save=return_mask, rules="caffe")

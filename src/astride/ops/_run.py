@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -108,7 +109,7 @@ def run(
 
 
 def plan(
-    op: str, shape: Shape, *, rules: str = "explicit", dtype: str = "float32", w_shape: Shape | None = None, **arguments: Any
+    op: str, shape: Shape, *, rules: str = "explicit", dtype: Any = "float32", w_shape: Shape | None = None, **arguments: Any
 ) -> Any:
     """The plan an operator would follow, without data: `astride.plan("max_pool", x.shape, kernel=3, rules="caffe")`.
 
@@ -124,5 +125,21 @@ def plan(
             rules=rules,
             hint="w_shape=w.shape" if weighted else "no w_shape",
         )
-    shapes = (tuple(shape), tuple(w_shape)) if w_shape is not None else (tuple(shape),)
-    return make_plan(op, rules, *shapes, dtype, given={"shape": tuple(shape)}, **arguments)
+    shapes = [_shape(shape, "shape"), *([] if w_shape is None else [_shape(w_shape, "w_shape")])]
+    try:
+        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    except TypeError:
+        raise ArgumentError("there is no such dtype", given={"dtype": dtype}, operator=op, hint='dtype="float32"') from None
+    return make_plan(op, rules, *shapes, name, given={"shape": shapes[0]}, **arguments)
+
+
+def _shape(value: Any, name: str) -> Shape:
+    try:
+        sizes = tuple(operator.index(n) for n in value)
+    except TypeError:
+        sizes = (-1,)
+    if min(sizes, default=0) < 0:
+        raise ArgumentError(
+            f"{name} is no shape", given={name: value}, required="whole numbers >= 0, one an axis", hint=f"{name}=x.shape"
+        )
+    return sizes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.protocol import Array
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArrayError
 from ..plan import Shape
 from ..plan.kinds import Reduce
 from ._run import as_array, make_plan, run
@@ -47,7 +47,7 @@ def stochastic_pool(
               time y is 0 unless the sum is positive
     Gradient  training: to the drawn tap; test time: (2x - y) / sum x
     Raises    ArgumentError: training without `uniform` or `seed`, or with both; what the rules refuse; an integer x
-              ArrayError: uniform of another shape or dtype than y; dtype, rank or `out` that does not fit
+              ArrayError: uniform of another shape or dtype than y, or outside 0 to 1; dtype, rank or `out` that does not fit
               UnsupportedError: the rules have no stochastic pooling, or the named backend declines
     Source    Zeiler and Fergus 2013; Caffe, src/caffe/layers/pooling_layer.cu; tests/golden/caffe/stochastic confirms
     Example
@@ -84,8 +84,22 @@ def stochastic_pool(
             )
         shape = tuple(axis.out for axis in plan.axes)
         y_shape = (*x.shape[:2], *shape) if plan.layout.value == "channels_first" else (x.shape[0], *shape, x.shape[-1])
-        draws = as_array(uniform, "uniform") if uniform is not None else uniforms(y_shape, x.dtype, seed or 0)
+        draws = given_uniforms(uniform) if uniform is not None else uniforms(y_shape, x.dtype, seed or 0)
     return run(plan, x, draws, out=out, backend=backend, rules=rules)[0]
+
+
+def given_uniforms(uniform: Any) -> Array:
+    """The caller's draws. Raises ArrayError where one is no part of the whole, which could draw no tap."""
+    draws = as_array(uniform, "uniform")
+    outside = draws[~((draws >= 0) & (draws <= 1))]
+    if outside.size:
+        raise ArrayError(
+            "a uniform draw lies outside 0 to 1",
+            given={"uniform": draws},
+            required=f"0 < uniform <= 1: {outside[0]}",
+            hint="1 - numpy.random.default_rng(0).random(y.shape, y.dtype)",
+        )
+    return draws
 
 
 def uniforms(shape: Shape, dtype: Any, seed: int, stream: int = 0) -> Array:
@@ -94,9 +108,12 @@ def uniforms(shape: Shape, dtype: Any, seed: int, stream: int = 0) -> Array:
     Raises ArgumentError: a seed that does not fit 64 bits. Source: Philox 4x32-10 (Salmon et al. 2011), key = seed,
     counter = (i // 4, stream), word i % 4.
     """
-    if not 0 <= seed < 2**64 or not 0 <= stream < 2**64:
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64 or not 0 <= stream < 2**64:
         raise ArgumentError(
-            "a seed has 64 bits", given={"seed": seed, "stream": stream}, required="0 <= seed < 2**64", hint="seed=0"
+            "a seed is a whole number of 64 bits",
+            given={"seed": seed, "stream": stream},
+            required=f"0 <= seed < 2**64: {seed!r}",
+            hint="seed=0",
         )
     count = int(np.prod(shape))
     block = np.arange(-(-count // 4), dtype=np.uint64)
