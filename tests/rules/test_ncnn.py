@@ -63,6 +63,24 @@ def test_what_averages_say() -> None:
     assert (plan.divisor, plan.empty) == (Divisor.VALID, Empty.QUOTIENT)
 
 
+def test_same_counts_its_padding_either_way() -> None:
+    for mode, want in ((2, [2, 4, 11 / 3]), (3, [1, 3, 5])):
+        for counted in (0, 1):
+            y = astride.avg_pool(SIX, kernel=3, stride=2, pad_mode=mode, avgpool_count_include_pad=counted, **RULES)
+            assert_near(y[0, 0], want, 1e-6)
+    with pytest.raises(astride.ArgumentError, match="would leave real pixels out"):
+        ncnn.avg_pool((1, 1, 6), kernel=3, stride=2, padding=1, pad_mode=2)
+
+
+def test_same_crops_beside_an_axis_that_it_pads() -> None:
+    alone = ncnn.max_pool((1, 1, 4), kernel=1, stride=2, pad_mode=3).axes[0]
+    assert (alone.pad_lo, alone.pad_hi) == (0, 0)
+    beside = ncnn.max_pool((1, 1, 7, 4), kernel=(2, 1), stride=2, pad_mode=3).axes
+    assert [(axis.pad_lo, axis.pad_hi, axis.out) for axis in beside] == [(1, 0, 4), (-1, 0, 2)]
+    turned = ncnn.max_pool((1, 1, 4, 7), kernel=(1, 2), stride=2, pad_mode=3).axes
+    assert [(axis.pad_lo, axis.pad_hi, axis.out) for axis in turned] == [(0, -1, 2), (1, 0, 4)]
+
+
 W, X = np.float32([[[1, 10, 100]]]), np.float32([[[1, 2]]])
 
 

@@ -36,8 +36,18 @@ def test_t5_the_overhang_is_counted(rounding: str) -> None:
 
 
 def test_without_padding_the_divisor_is_always_the_real_taps() -> None:
-    assert openvino.avg_pool((1, 1, 5), kernel=2, rounding_type="ceil", exclude_pad=False).divisor is Divisor.VALID
+    assert openvino.avg_pool((1, 1, 5), kernel=2, exclude_pad=False).divisor is Divisor.VALID
+    five = np.arange(1, 6, dtype=np.float32).reshape(1, 1, 5)
+    y = astride.avg_pool(five, kernel=2, rounding_type="ceil", exclude_pad=False, **RULES)
+    assert y.tolist() == [[[1.5, 3.5, 5]]]
     assert openvino.avg_pool((1, 1, 5, 5), kernel=2, padding=(1, 0), exclude_pad=False).divisor is Divisor.KERNEL
+
+
+def test_windows_behind_an_unpadded_input() -> None:
+    """Run: 0 over a negative count is -0, over none NaN."""
+    x = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 2, 6)
+    y = astride.avg_pool(x, kernel=1, stride=3, rounding_type="ceil", **RULES)
+    assert str(y[0, 0].tolist()) == "[[1.0, 4.0, nan], [-0.0, -0.0, nan]]"
 
 
 def test_pads_may_fill_a_window_unless_they_are_excluded() -> None:

@@ -66,15 +66,23 @@ def avg_pool(
     pad_mode: int = 0,
     avgpool_count_include_pad: int = 0,
 ) -> PoolPlan:
-    """0: the real taps, NaN where there is none. 1: the whole kernel, overhang too."""
+    """0: the real taps, NaN where there is none, but under SAME the padding counts all the same. 1: the whole kernel, the
+    overhang too. Under SAME, 0 and pads make ncnn leave out that many real pixels at the edges: refused."""
     only_each(dilation, "dilation", 1, "ncnn's Pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, pad_mode)
+    if pad_mode >= 2 and not avgpool_count_include_pad and any(map(any, pads(padding, len(axes)))):
+        raise ArgumentError(
+            "pads that SAME ignores would leave real pixels out of the average",
+            given={"padding": padding, "pad_mode": pad_mode},
+            because=POOL,
+            hint="padding=0, or avgpool_count_include_pad=1",
+        )
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),
         axes=axes,
         reduce=Reduce.AVERAGE,
         layout=place,
-        divisor=Divisor.KERNEL if avgpool_count_include_pad else Divisor.VALID,
+        divisor=Divisor.KERNEL if avgpool_count_include_pad or pad_mode >= 2 else Divisor.VALID,
         empty=Empty.QUOTIENT,
         accumulate=accumulator(dtype),
     )
@@ -170,8 +178,19 @@ def _windows(
 
 
 def _same(word: str, sizes: PerAxis, reaches: PerAxis, stride: PerAxis) -> Pads:
-    upper = word == "SAME_UPPER"
-    return tuple(_sizes.same(n, r, s, extra_at_end=upper)[1] for n, r, s in zip(sizes, reaches, stride, strict=True))
+    """SAME's pads. Where any axis needs some, another whose windows leave gaps is cropped: the width on both sides, halved
+    as C does, the height at its end (three axes: not run)."""
+    totals = [(-(-n // s) - 1) * s + r - n for n, r, s in zip(sizes, reaches, stride, strict=True)]
+    if max(totals) <= 0:
+        return ((0, 0),) * len(sizes)
+    both = []
+    for i, total in enumerate(totals):
+        half = int(total / 2)
+        before = half if word == "SAME_UPPER" else total - half
+        if i < len(totals) - 1:
+            before = max(before, 0)
+        both.append((before, total - before))
+    return tuple(both)
 
 
 def _crops(

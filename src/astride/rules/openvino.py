@@ -86,19 +86,23 @@ def avg_pool(
     exclude_pad: bool = True,
 ) -> PoolPlan:
     """exclude_pad (which OpenVINO itself requires to be given): the real taps; else the whole kernel, overhang too, under
-    every rounding; but where no side is padded, the real taps again. A window of padding alone is 0/0, or 0 over the kernel."""
+    every rounding; but where no side is padded, the real taps again. A window of padding alone is 0/0, or 0 over the kernel;
+    an unpadded one that starts behind the input's end counts a negative number of taps, so that it is -0."""
     only_each(dilation, "dilation", 1, "AvgPool-14 has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, rounding_type)
     both = tuple((axis.pad_lo, axis.pad_hi) for axis in axes)
     if exclude_pad and not isinstance(padding, str):
         _some_tap_inside(both, axes)
-    counted = not exclude_pad and any(lo or hi for lo, hi in both)
+    padded = any(lo or hi for lo, hi in both)
+    divisor = Divisor.VALID if exclude_pad or not padded else Divisor.KERNEL
+    if not padded and rounding_type == "ceil":
+        divisor = Divisor.CAFFE  # the real taps, and less than none behind the input
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, POOL),
         axes=axes,
         reduce=Reduce.AVERAGE,
         layout=place,
-        divisor=Divisor.KERNEL if counted else Divisor.VALID,
+        divisor=divisor,
         empty=Empty.QUOTIENT,
         accumulate=accumulator(dtype),
     )
