@@ -58,7 +58,7 @@ def _holds(holds: Holds, sizes: tuple[int, ...]) -> str:
     """For which sizes the lines are right as they stand."""
     if holds.everywhere:
         return f"the same lines are right for every size tried, {_spans(holds.tried)}"
-    if not holds.right:
+    if len(holds.right) < 2:
         return f"the lines are for {by_x(sizes)}; for another size ask again with --size"
     right = f"the same lines are right for sizes {_spans(holds.right)} of {_spans(holds.tried)}"
     return f"{right}; for another one ask again with --size"

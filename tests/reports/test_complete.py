@@ -1,0 +1,37 @@
+"""Every field report about windows has a test of its name, and a line in docs/faq.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REPORTS = ROOT.parent / "shared" / "reports.md"
+SPEED_ALONE = {"POOL-25": "asks for the speed of a maximum, and of no value"}
+HEAD = re.compile(r"^### ((?:POOL|CONV|NUMPY|WISH|APPLE)-\d+)\n- Source: (.*)$", re.MULTILINE)
+
+
+def reports() -> list[tuple[str, str]]:
+    if not REPORTS.is_file():
+        pytest.skip("the reports are not beside this checkout")
+    return HEAD.findall(REPORTS.read_text(encoding="utf-8"))
+
+
+def test_each_has_a_test_of_its_name() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    names = {code for code, _ in reports()}
+    assert len(names) == 51
+    missing = {code for code in names if f"def test_{code.lower().replace('-', '_')}_" not in text}
+    assert missing == set(SPEED_ALONE)
+
+
+def test_each_has_an_answer() -> None:
+    faq = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    missing = [
+        f"{code}: {source}"
+        for code, source in reports()
+        if code not in SPEED_ALONE and re.search(r"#\d+", source) and not re.search(rf"{re.search(r'#[0-9]+', source)[0]}\b", faq)  # type: ignore[index]
+    ]
+    assert missing == []
