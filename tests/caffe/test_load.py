@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from astride.caffe import build_net, load_caffe
-from astride.errors import ArgumentError, ArrayError, PrototxtError, UnsupportedError
+from astride.errors import ArgumentError, ArrayError, ModelFileError, PrototxtError, UnsupportedError
 from astride.layers import ArraySource
 from astride.net import Net, Phase
 from astride.proto import message, parse
@@ -224,6 +224,17 @@ def test_blobs_in_the_text_stand_in_for_the_fillers() -> None:
     net = load_caffe(text)
     assert (net.params["ip"][0].data == 2).all() and net.params["ip"][1].data.tolist() == [1, 2, 3, 4, 5]
     assert "blobs" not in net.to_prototxt()
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["shape { dim: [64, 5] }", "num: 1 channels: 1 height: 64 width: 5", "shape { dim: 320 }", "", "shape { dim: [-5, -64] }"],
+)
+def test_blobs_in_the_text_of_another_shape_are_refused(shape: str) -> None:
+    """As many numbers in another order would be wrong numbers."""
+    blobs = f"blobs {{ {shape} data: [{', '.join(['2'] * 320)}] }} blobs {{ data: [1, 2, 3, 4, 5] }}"
+    with pytest.raises(ModelFileError, match=r'text of layer "ip"'):
+        load_caffe(CONV_IP.replace('top: "ip"\n', f'top: "ip" {blobs}\n'))
 
 
 def test_build_net_from_a_message() -> None:

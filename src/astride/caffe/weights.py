@@ -11,9 +11,12 @@ from ..errors import ModelFileError
 from ..net import Net
 from ..plan import Shape
 from ..proto import BlobArray, NetFile, Source, read_caffemodel
+from ..proto.blobs import BlobFault, blob_shape, is_shaped
 from .translate import Listing
 
 SKIP = "give the layer another name in the prototxt and load with allow_missing=True: it then begins with its fillers"
+
+SHAPE = "blobs { shape { dim: 20 dim: 1 dim: 5 dim: 5 } data: ... }, or no blobs, to begin with the fillers"
 
 
 def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> list[str]:
@@ -47,14 +50,24 @@ def blobs_by_name(file: NetFile) -> dict[str, list[BlobArray]]:
 
 
 def take_blobs(net: Net, name: str, blobs: Any) -> None:
-    """Copy the blobs that a network's own text holds for one of its layers: they stand in for the fillers."""
+    """Copy the blobs that a network's own text holds for one of its layers: they stand in for the fillers.
+
+    Numbers written without a shape are taken as a list: they fit a parameter of one axis.
+    """
     parameters = net.params.get(name, [])
     arrays = [np.array(blob.double_data if len(blob.double_data) else blob.data) for blob in blobs]
-    if [a.size for a in arrays] != [p.count for p in parameters]:
+    try:
+        shapes = [blob_shape(b, a.size) if is_shaped(b) else a.shape for b, a in zip(blobs, arrays, strict=True)]
+    except BlobFault as fault:
+        raise ModelFileError(f'a blob in the text of layer "{name}": {fault.problem}', hint=fault.hint or SHAPE) from None
+    own = [p.shape for p in parameters]
+    sizes = [a.size for a in arrays]
+    if len(shapes) != len(own) or not all(map(fits, shapes, own)) or sizes != [p.count for p in parameters]:
         raise ModelFileError(
             f'the blobs in the text of layer "{name}" do not fit it',
-            given={"sizes": [a.size for a in arrays]},
-            required=f"sizes == {[p.count for p in parameters]}",
+            given={"shapes": shapes, "sizes": sizes},
+            required=f"shapes == {own}, sizes == {[p.count for p in parameters]}",
+            hint=SHAPE,
         )
     for parameter, array in zip(parameters, arrays, strict=True):
         parameter.data[...] = array.reshape(parameter.shape)

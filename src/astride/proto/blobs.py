@@ -108,6 +108,11 @@ def blob_shape(message: Message, size: int) -> tuple[int, ...]:
     return shape
 
 
+def is_shaped(message: Message) -> bool:
+    """Whether a BlobProto says its shape, in either way."""
+    return message.HasField("shape") or _is_legacy(message)
+
+
 def _is_legacy(message: Message) -> bool:
     return any(message.HasField(name) for name in LEGACY_DIMENSIONS)
 
