@@ -20,9 +20,9 @@ SPATIAL = {1: ("kW",), 2: ("kH", "kW"), 3: ("kD", "kH", "kW")}
 def lines(source: str, target: str, o: Operation, plan: Windowed, its: Windowed, steps: Steps) -> tuple[str, ...] | None:
     """What to write in the target, top to bottom; None where it has no words for a step."""
     theirs, rank = spelling(target), len(plan.axes)
-    place = theirs.layout(o.op)
+    place = theirs.layout(o.op, steps.arguments)
     found: list[str | None] = []
-    if place != spelling(source).layout(o.op):
+    if place != spelling(source).layout(o.op, o.arguments):
         found.append(f"# x and y have their channels {place.removeprefix('channels_')}")
     if isinstance(plan, ConvPlan):
         found += _weights(source, target, o, steps, rank)

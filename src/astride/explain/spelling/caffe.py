@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
@@ -85,7 +86,7 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """Caffe has one."""
     return "channels_first"
 

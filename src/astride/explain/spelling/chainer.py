@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .form import Choices, Given, Operation, Raw, alike, forms, operation, shape_of, short, unless, written
@@ -96,7 +97,7 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """Chainer has one."""
     return "channels_first"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .form import Choices, Given, Operation, Raw, forms, operation, pairs_of, shape_of, show, unless, written
@@ -65,7 +66,7 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """MIL has one."""
     return "channels_first"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
@@ -135,9 +136,10 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
-    """As NAMES says."""
-    return "channels_last" if op in ("avg_pool", "conv_transpose") else "channels_first"
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
+    """flax has channels last, and so has lax.conv_transpose by default; what is written with reduce_window has them first."""
+    flax = op == "avg_pool" and not arguments.get("total")
+    return "channels_last" if flax or op == "conv_transpose" else "channels_first"
 
 
 def write(o: Operation, rank: int) -> str:

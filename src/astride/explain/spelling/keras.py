@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .form import Choices, Given, Operation, Raw, forms, operation, shape_of, short, unless, written
@@ -100,7 +101,7 @@ FORMS = [
 LAYERS = {"max_pool": "MaxPooling{}D", "avg_pool": "AveragePooling{}D", "conv": "Conv{}D", "conv_transpose": "Conv{}DTranspose"}
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """Keras' default."""
     return "channels_last"
 

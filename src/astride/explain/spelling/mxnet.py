@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
@@ -105,7 +106,7 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """The CPU has one."""
     return "channels_first"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .form import Choices, Given, Operation, Raw, forms, operation, pairs_of, shape_of, show, unless, written
@@ -68,7 +69,7 @@ FORMS = [
 NODES = {"max_pool": "MaxPool", "avg_pool": "AveragePool", "lp_pool": "LpPool", "conv": "Conv", "conv_transpose": "ConvTranspose"}
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """ONNX has one."""
     return "channels_first"
 

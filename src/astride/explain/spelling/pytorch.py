@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .form import Choices, Given, Operation, Raw, alike, forms, operation, renamed, shape_of, short, show, unless, written
@@ -109,7 +110,7 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """Where the channels are."""
     return "channels_first"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...like import _tensorflow_arguments as arguments
@@ -92,7 +93,7 @@ FORMS = [
 ]
 
 
-def layout(op: str) -> str:
+def layout(op: str, arguments: Mapping[str, Any]) -> str:
     """tf.nn's own, which its CPU kernels ask for."""
     return "channels_last"
 
