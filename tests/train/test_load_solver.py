@@ -10,7 +10,7 @@ import pytest
 
 from astride.caffe import load_solver
 from astride.errors import ArgumentError, AstrideError, ModelFileError, PrototxtError, UnsupportedError
-from astride.train import Settings
+from astride.train import Policy, Settings
 
 from .nets import SOLVER, small_solver
 
@@ -183,3 +183,10 @@ def test_sources_reach_their_nets() -> None:
     train, test = solver.net.sources["digits"], solver.test_nets[0].sources["digits"]
     assert train is not None and test is not None and train is not test
     assert not np.array_equal(train.batch(4)[1], test.batch(4)[1])
+
+
+@pytest.mark.parametrize("field", ["weight_decay", "clip_gradients"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_numbers_that_are_none_are_refused_before_anything_runs(field: str, value: str) -> None:
+    with pytest.raises(ArgumentError, match=f"{field} is no number"):
+        Settings(policy=Policy("fixed", 0.1), **{field: float(value)})  # type: ignore[arg-type]

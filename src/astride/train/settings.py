@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +54,16 @@ class Settings:
                     required=f"{name} >= {least}: {value}",
                     because=SOURCE,
                     hint=f"{name}: {max(least, 1)}",
+                )
+        for name, example in (("weight_decay", "0.0005"), ("clip_gradients", "10")):
+            value = getattr(self, name)
+            if not math.isfinite(value):
+                raise ArgumentError(
+                    f"{name} is no number",
+                    given={name: value},
+                    required=f"a finite number: {value}",
+                    because=SOURCE,
+                    hint=f"{name}: {example}",
                 )
         if any(count < 1 for count in self.test_iter):
             raise ArgumentError(
