@@ -33,14 +33,16 @@ def one_thread() -> Any:
 def torchs(call: Call, *, forward_only: bool = False) -> tuple[Any, Any] | Exception:
     """(results, gradients) of torch, or what it raised."""
     arrays = [torch.from_numpy(a.copy()).requires_grad_(a.dtype.kind == "f") for a in call.arrays]
+    keywords = {k: torch.from_numpy(v.copy()) if isinstance(v, np.ndarray) else v for k, v in call.keywords.items()}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a copy that padding="same" may take
-            result = getattr(torch.nn.functional, call.name)(*arrays, *call.values, **call.keywords)
+            result = getattr(torch.nn.functional, call.name)(*arrays, *call.values, **keywords)
     except Exception as error:
         return error
     results = result if isinstance(result, tuple) else (result,)
-    if forward_only:
+    # of an adaptive pooling without windows PyTorch's backward refuses what its forward gave
+    if forward_only or (call.name.startswith("adaptive") and not results[0].numel()):
         return tuple(r.detach().numpy() for r in results), ()
     results[0].backward(torch.from_numpy(weights(tuple(results[0].shape), str(call.arrays[0].dtype))))
     return tuple(r.detach().numpy() for r in results), tuple(None if a.grad is None else a.grad.numpy() for a in arrays)

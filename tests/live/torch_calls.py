@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-OPS = ("max_pool", "avg_pool", "lp_pool", "max_unpool", "conv", "conv_transpose")
+OPS = ("max_pool", "avg_pool", "lp_pool", "adaptive_pool", "fractional_pool", "max_unpool", "conv", "conv_transpose", "columns")
 SIZES = {1: 9, 2: 7, 3: 5}
 
 
@@ -34,6 +34,9 @@ def call_of(op: str, seed: int) -> Call:
         "max_pool": _max,
         "avg_pool": _average,
         "lp_pool": _norm,
+        "adaptive_pool": _adaptive,
+        "fractional_pool": _fractional,
+        "columns": _columns,
         "max_unpool": _unpool,
         "conv": _conv,
         "conv_transpose": _transpose,
@@ -109,6 +112,48 @@ def _norm(rng: np.random.Generator, rank: int, dtype: str) -> Call:
     order = float(rng.choice([1.0, 2.0, 2.0, 3.0, np.inf]))
     x = _image(rng, rank, dtype, ties=False)
     return Call(f"lp_pool{rank}d", (np.abs(x) if order == 3.0 else x,), (order,), window)
+
+
+def _adaptive(rng: np.random.Generator, rank: int, dtype: str) -> Call:
+    """More windows than pixels and none at all among them; now and then a size too many or a negative one."""
+    sizes = _per_axis(rng, rank, 0 if rng.random() < 0.1 else 1, 8)
+    if rank > 1 and isinstance(sizes, tuple) and rng.random() < 0.3:
+        sizes = (None, *sizes[1:])
+    bad = rng.random()
+    sizes = (2,) * (rank + 1) if bad < 0.04 else -1 if bad < 0.08 else sizes
+    if rng.random() < 0.5:
+        return Call(f"adaptive_avg_pool{rank}d", (_image(rng, rank, dtype, ties=False),), (sizes,), {})
+    return Call(f"adaptive_max_pool{rank}d", (_image(rng, rank, dtype, ties=True),), (sizes,), {"return_indices": True})
+
+
+def _fractional(rng: np.random.Generator, rank: int, dtype: str) -> Call:
+    rank = max(rank, 2)
+    x = _image(rng, rank, dtype, ties=True)
+    keywords: dict[str, Any] = {"kernel_size": _per_axis(rng, rank, 1, 3), "return_indices": True}
+    if rng.random() < 0.5:
+        keywords["output_size"] = _per_axis(rng, rank, 1, 4)
+    else:
+        ratio = float(rng.uniform(0.3, 0.9))
+        keywords["output_ratio"] = ratio if rng.random() < 0.1 else (ratio,) * rank
+    images = x.shape[0] if x.ndim == rank + 2 else 1
+    keywords["_random_samples"] = rng.uniform(size=(images, x.shape[-rank - 1], rank)).astype(dtype)
+    return Call(f"fractional_max_pool{rank}d", (x,), (), keywords)
+
+
+def _columns(rng: np.random.Generator, rank: int, dtype: str) -> Call:
+    """unfold, and fold of as many columns as such an image has, or now and then one more."""
+    kernel, stride, dilation = (tuple(int(n) for n in rng.integers(1, 4, 2)) for _ in range(3))
+    padding = tuple(int(n) for n in rng.integers(0, 3, 2))
+    window: dict[str, Any] = {"kernel_size": kernel, "stride": stride, "dilation": dilation, "padding": padding}
+    if rng.random() < 0.5:
+        return Call("unfold", (_image(rng, 2, dtype, ties=False),), (), window)
+    size = tuple(int(n) for n in rng.integers(3, 9, 2))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    outs = [(n + 2 * p - r) // s + 1 for n, p, r, s in zip(size, padding, reach, stride, strict=True)]
+    count = max(outs[0], 0) * max(outs[1], 0) + int(rng.random() < 0.1)
+    lead = (int(rng.integers(1, 3)),) if rng.random() < 0.7 else ()
+    x = rng.normal(size=(*lead, int(rng.integers(1, 4)) * kernel[0] * kernel[1], count)).astype(dtype)
+    return Call("fold", (x,), (size,), window)
 
 
 def _unpool(rng: np.random.Generator, rank: int, dtype: str) -> Call:

@@ -85,7 +85,7 @@ def test_draws_are_the_seeds() -> None:
     one, again, other = (astride.fractional_pool(x, kernel=2, output_ratio=0.6, seed=s) for s in (1, 1, 2))
     assert_same(one, again)
     assert not np.array_equal(one, other)
-    assert F.fractional_max_pool2d(x[0], 2, output_ratio=0.5).shape == (3, 6, 6)
+    assert F.fractional_max_pool2d(x[0], 2, output_ratio=(0.5, 0.5)).shape == (3, 6, 6)
     with pytest.raises(astride.ArgumentError, match="samples or seed, one of them"):
         astride.fractional_pool(x, kernel=2, output_size=3)
 

@@ -122,3 +122,11 @@ def test_fractional_samples_begin_with_the_width_in_two_dimensions_only() -> Non
         assert (made.sample_axes, set(made.out)) == (order, {4})
         ours = astride.plan("fractional_pool", shape, kernel=2, output_size=4)
         assert ours.sample_axes == tuple(range(len(order)))
+
+
+def test_fractional_windows_need_a_pixel_more_in_three_dimensions() -> None:
+    """And an output of no size at all is one, where a ratio makes it."""
+    assert astride.plan("fractional_pool", (1, 1, 4, 4), kernel=2, output_size=3, rules="pytorch").out == (3, 3)
+    with pytest.raises(astride.ArgumentError, match=r"on axis D: 3 \+ 2 - 1 < 4"):
+        astride.plan("fractional_pool", (1, 1, 4, 4, 4), kernel=2, output_size=3, rules="pytorch")
+    assert astride.plan("fractional_pool", (1, 1, 9, 2), kernel=1, output_ratio=0.4, rules="pytorch").out == (3, 0)

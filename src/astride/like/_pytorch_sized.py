@@ -6,10 +6,11 @@ import secrets
 from typing import Any
 
 from ..backends.protocol import Array
+from ..errors import ArgumentError
 from ..ops._run import as_array
 from ..ops.adaptive_pool import adaptive_pool
 from ..ops.fractional_pool import fractional_pool
-from ._unbatched import batched, batched_one, one_or_all
+from ._unbatched import batched, batched_one
 
 
 def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
@@ -44,14 +45,14 @@ def adaptive_max_pool3d(input: Array, output_size: Any, return_indices: bool = F
 
 def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Array:
     def compute(x: Array) -> Array:
-        return adaptive_pool(x, output_size=one_or_all(output_size), rules="pytorch")  # type: ignore[no-any-return]
+        return adaptive_pool(x, output_size=_sizes(output_size), rules="pytorch")  # type: ignore[no-any-return]
 
     return batched_one(rank, input, compute)
 
 
 def _adaptive_max_pool(rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
     def compute(x: Array) -> Any:
-        return adaptive_pool(x, output_size=one_or_all(output_size), reduce="max", return_indices=return_indices, rules="pytorch")
+        return adaptive_pool(x, output_size=_sizes(output_size), reduce="max", return_indices=return_indices, rules="pytorch")
 
     return batched(rank, input, compute)
 
@@ -89,14 +90,21 @@ def fractional_max_pool3d(
 def _fractional_max_pool(
     rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any
 ) -> Any:
+    if rank == 2 and isinstance(output_ratio, float | int):
+        raise ArgumentError(
+            "output_ratio needs one value per axis in two dimensions",
+            given={"output_ratio": output_ratio},
+            because="PyTorch 2.13, torch/nn/functional.py fractional_max_pool2d_with_indices",
+            hint=f"output_ratio={(output_ratio,) * rank}",
+        )
     drawn = None if samples is None else as_array(samples, "_random_samples")
 
     def compute(x: Array) -> Any:
         return fractional_pool(
             x,
-            kernel=one_or_all(kernel_size),
-            output_size=one_or_all(output_size),
-            output_ratio=one_or_all(output_ratio),
+            kernel=_sizes(kernel_size),
+            output_size=_sizes(output_size),
+            output_ratio=_sizes(output_ratio),
             samples=drawn if drawn is None else drawn[: x.shape[0]],
             seed=secrets.randbits(64) if samples is None else None,
             return_indices=return_indices,
@@ -104,3 +112,8 @@ def _fractional_max_pool(
         )
 
     return batched(rank, input, compute)
+
+
+def _sizes(output_size: Any) -> Any:
+    """Unlike those of other windows, one size in a list does not stand for every axis."""
+    return tuple(output_size) if isinstance(output_size, list | tuple) else output_size

@@ -38,7 +38,7 @@ class FractionalPlan(Plan):
         if sorted(self.sample_axes) != list(range(rank)):
             raise ArgumentError("sample_axes is no order of the axes", given={"sample_axes": self.sample_axes})
         for n, k, o, name in zip(self.size, self.kernel, self.out, axis_names(rank), strict=True):
-            if not (k >= 1 and o >= 1 and o + k - 1 <= n):
+            if not (k >= 1 and o >= 0 and o + k - 1 <= n):
                 raise ArgumentError(
                     "the windows do not fit the input",
                     given={"kernel": self.kernel, "output_size": self.out},

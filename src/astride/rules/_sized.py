@@ -81,7 +81,7 @@ def fractional(
             because=because,
         )
     if output_ratio is None:
-        outs = per_axis(output_size, rank, "output_size")
+        outs = per_axis(output_size, rank, "output_size", 0)
     else:
         ratios = tuple(output_ratio) if isinstance(output_ratio, tuple | list) else (output_ratio,) * rank
         if len(ratios) != rank or not all(0 < ratio < 1 for ratio in ratios):

@@ -131,7 +131,17 @@ def fractional_pool(
     """Maxima at places a sample per plane decides. In 2-D the first of a plane's two samples is the width's
     (FractionalMaxPool2d.cpp), in 3-D they follow depth, height, width (FractionalMaxPool3d.cpp). PyTorch has no 1-D form."""
     order = (1, 0) if len(shape) == 4 else None
-    return fractional(shape, dtype, kernel, output_size, output_ratio, layout, FRACTIONAL, sample_axes=order)
+    plan = fractional(shape, dtype, kernel, output_size, output_ratio, layout, FRACTIONAL, sample_axes=order)
+    for i, (n, k, o) in enumerate(zip(plan.size, plan.kernel, plan.out, strict=True)):
+        if len(plan.size) == 3 and o + k - 1 >= n:
+            raise ArgumentError(
+                "the windows do not fit the input",
+                given={"kernel": kernel, "output_size": plan.out},
+                required=f"output_size + kernel - 1 < size, on axis {axis_names(3)[i]}: {o} + {k} - 1 < {n}",
+                because="PyTorch 2.13, aten/src/ATen/native/FractionalMaxPool3d.cpp: a pixel more than in 2-D",
+                hint=f"output_size={max(n - k, 1)} on axis {axis_names(3)[i]}",
+            )
+    return plan
 
 
 def lp_pool(
