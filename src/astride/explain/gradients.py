@@ -152,6 +152,14 @@ def _conv_transpose(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     yield Sample((rng.normal(size=(1, CHANNELS, *[4] * rank)), weights, rng.normal(size=CHANNELS)), dict(stride=STRIDE))
 
 
+def _deform_conv(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
+    """Offsets keep away from whole pixels, where the slope between them jumps."""
+    sizes, taps, outs = [5] * rank, 2**rank, [2] * rank
+    x, w = rng.normal(size=(1, 2, *sizes)), rng.normal(size=(2, 2, *[2] * rank))
+    offset = rng.integers(-1, 2, (1, taps * rank, *outs)) + rng.uniform(0.1, 0.9, (1, taps * rank, *outs))
+    yield Sample((x, offset, w, rng.normal(size=2), rng.normal(size=(1, taps, *outs))), dict(stride=2))
+
+
 def _unfold(rng: np.random.Generator, rank: int) -> Iterator[Sample]:
     yield Sample((rng.normal(size=(1, 2, *[SIZE] * rank)),), dict(kernel=KERNEL, stride=STRIDE))
 
@@ -240,6 +248,7 @@ SAMPLES: dict[str, Callable[[np.random.Generator, int], Iterator[Sample]]] = {
     "max_unpool": _unpool,
     "conv": _conv,
     "conv_transpose": _conv_transpose,
+    "deform_conv": _deform_conv,
     "unfold": _unfold,
     "fold": _fold,
     "window_reduce": _window_reduce,
@@ -254,4 +263,4 @@ SAMPLES: dict[str, Callable[[np.random.Generator, int], Iterator[Sample]]] = {
     "layout": _layout,
     "reduce": _reduce,
 }
-"""operator -> its samples for a rank. An operator without a gradient (argmax) has none; every other needs a line here."""
+"""operator -> its samples for a rank. Every operator that has a gradient (all but argmax and conv_integer) needs a line here."""
