@@ -196,3 +196,19 @@ def test_others_refuse() -> None:
         astride.vjp(pull, y, y)
     with pytest.raises(astride.UnsupportedError, match="not one operator"):
         astride.vjp(pull2, gradients)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 5), (1, 0, 5)])
+def test_nothing_has_gradients_of_its_own_shape(shape: tuple[int, ...]) -> None:
+    """No images, or no channels: empty arrays, and zeros for the weights."""
+    x = np.zeros(shape)
+    for fn, args, keywords in (
+        (astride.max_pool, (x,), dict(kernel=2)),
+        (astride.avg_pool, (x,), dict(kernel=2)),
+        (astride.conv, (x, np.ones((3, shape[1], 2))), {}),
+    ):
+        y, pull = astride.vjp(fn, *args, **keywords)
+        gradients, pull2 = astride.vjp(pull, np.zeros_like(y))
+        by_g, *others = pull2(gradients)
+        assert by_g.shape == y.shape and [o.shape for o in others] == [a.shape for a in args]
+        assert not any(o.any() for o in others)

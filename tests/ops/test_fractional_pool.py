@@ -105,3 +105,9 @@ def test_samples_that_are_none() -> None:
             astride.fractional_pool(x, kernel=2, output_size=3, samples=samples)
     with pytest.raises(astride.ArrayError, match="samples need one number per plane and axis"):
         astride.fractional_pool(x, kernel=2, output_size=3, samples=np.zeros((1, 2, 1)))
+
+
+def test_a_window_of_minus_infinity_stays_one_and_has_an_index() -> None:
+    x = np.full((1, 1, 6), -np.inf)
+    y, indices = astride.fractional_pool(x, kernel=2, output_size=3, samples=np.full((1, 1, 1), 0.5), return_indices=True)
+    assert (y.tolist(), indices.tolist()) == ([[[-np.inf] * 3]], [[[0, 2, 4]]])
