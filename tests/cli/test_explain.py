@@ -110,3 +110,47 @@ def test_a_file_called_like_an_operator_is_in_nobodys_way(shop: Path) -> None:
 def test_an_unknown_layer(shop: Path) -> None:
     assert "conv, relu, pool" in astride("explain", "deploy.prototxt", "--layer", "pol", status=1).err
     assert "which of its layers" in astride("explain", "deploy.prototxt", status=2).err
+
+
+def test_an_input_of_numbers_or_a_file(tmp_path: Path) -> None:
+    done = astride("explain", "max_pool", "-k", 2, "--input", "1,2,nan,4", "-r", "caffe,pytorch")
+    assert "≠ pytorch     output       2 ≠NaN   gradient   0  1 ≠1 ≠0" in done.lines
+    data = astride("explain", "max_pool", "-k", 2, "--input", "1,-inf;3,4", "-r", "caffe", "--json").data()
+    assert data["input"] == [[1, "-Infinity"], [3, 4]] and data["rules"][0]["values"]["y"] == [[4]]
+    np.save(tmp_path / "x.npy", np.arange(6.0))
+    data = astride("explain", "avg_pool", "-k", 3, "--input", tmp_path / "x.npy", "-r", "pytorch", "--json").data()
+    assert data["rules"][0]["values"]["y"] == [1, 4]
+
+
+def test_inputs_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "x.npy").write_bytes(b"no array")
+    said = astride("explain", "max_pool", "-k", 2, "--input", tmp_path / "x.npy", "-r", "caffe", status=2).err
+    assert "no .npy file" in " ".join(said.replace("│", " ").split())
+    assert "different lengths" in astride("explain", "max_pool", "-k", 2, "--input", "1,2;3", "-r", "caffe", status=2).err
+    assert "no list of numbers" in astride("explain", "max_pool", "-k", 2, "--input", "a,b", "-r", "caffe", status=2).err
+    words = ("explain", "max_pool", "-k", 2, "--input", "1,2,3", "--size", 4, "--rank", 1, "-r", "caffe")
+    assert "the input has other sizes" in astride(*words, status=1).err
+
+
+CALL = ("explain", "--from", "pytorch", "MaxPool2d(3, 2, ceil_mode=True)", "--to")
+
+
+def test_a_call_in_another_framework() -> None:
+    done = astride(*CALL, "tensorflow", "--size", "8x8")
+    assert "  y = tf.nn.max_pool2d(x, 3, 2, [[0, 0], [0, 1], [0, 1], [0, 0]])" in done.lines
+    assert any(line.startswith("≠ NaN") for line in done.lines)
+    assert [line for line in done.lines if len(line) > 80] == []
+    data = astride(*CALL, "tensorflow", "--size", 8, "--json").data()
+    assert data["expressed"] and not data["exact"] and data["trials"][0]["forward"] == "equal"
+
+
+def test_a_call_that_has_no_counterpart() -> None:
+    done = astride("explain", "--from", "pytorch", "LPPool2d(2, 3)", "--to", "tensorflow", status=1)
+    assert "tensorflow has no lp_pool" in done.out
+    assert not astride("explain", "--from", "pytorch", "LPPool2d(2, 3)", "--to", "keras", "--json", status=1).data()["expressed"]
+
+
+def test_wrong_translations() -> None:
+    assert "one of caffe, pytorch" in astride(*CALL, "darknet", status=1).err
+    assert "--to" in astride("explain", "--from", "pytorch", "MaxPool2d(3)", status=2).err
+    assert "is not drawn" in astride(*CALL, "caffe", "--png", "x.png", status=2).err

@@ -41,7 +41,8 @@ def render_translation(found: Translation) -> Iterable[RenderableType]:
     if found.condition:
         yield _paragraph(f"only where {found.condition}", 0, DIFFERENT)
     if found.holds is not None:
-        yield _paragraph(_holds(found.holds, found.sizes), 0)
+        follows = found.steps is not None and found.steps.arguments.get("output_size") is not None
+        yield _paragraph(_holds(found.holds, found.sizes) + (", each with its output's size" if follows else ""), 0)
         yield Text()
     yield from _trials(found)
     yield from _differing(found)

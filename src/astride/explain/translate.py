@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, AstrideError
-from ..plan import ConvPlan, PoolPlan, StridedAxis
+from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Reduce
 from ..rules import has, rule
 from ..rules._arguments import per_axis
@@ -126,7 +126,7 @@ def translate(
         raise ArgumentError("windows with bounds of their own are not told elsewhere", given={"call": call})
     if not has(target, asked.op) or asked.op not in theirs.CHOICES:
         return Translation(*common, None, None, (), theirs.NAMES, _lacking(target, asked.op), None, (), {}, None, notes)
-    found, condition, reason = _found(source, target, asked, given, plan, shape, w_shape)
+    found, holds, condition, reason = _found(source, target, asked, given, plan, shape, w_shape)
     if found is None:
         return Translation(*common, None, None, (), theirs.NAMES, reason, None, (), {}, None, notes)
     steps = found.steps
@@ -137,7 +137,6 @@ def translate(
     differing = {} if all(trial.equal for trial in trials) else _differing(plan, its)
     text = lines(source, target, asked, plan, its, steps)
     assert text is not None
-    holds = _holds(source, target, asked, given, steps, size)
     return Translation(*common, its, steps, text, theirs.NAMES, None, condition, trials, differing, holds, notes)
 
 
@@ -207,8 +206,11 @@ def _runs(source: str, target: str, o: Operation, given: Steps, steps: Steps) ->
 
 def _found(
     source: str, target: str, o: Operation, given: Steps, plan: Windowed, shape: tuple[int, ...], w_shape: tuple[int, ...] | None
-) -> tuple[Way | None, str | None, str | None]:
-    """(the best way, its condition, why there is none). One right for every size comes before one nearer the bare call."""
+) -> tuple[Way | None, Holds | None, str | None, str | None]:
+    """(the best way, the sizes it holds for, its condition, why there is none).
+
+    One that is right for every size comes before one that is nearer the bare call.
+    """
     candidates, refused, closest = _candidates(target, o, plan, shape, w_shape)
     w = _weights(w_shape)
     for positive in (False, True):
@@ -224,8 +226,8 @@ def _found(
             ]
             if right:
                 condition = "x has no negative values" if positive else None
-                return _best(source, target, o, given, right), condition, None
-    return None, None, _why_not(target, plan, refused, closest)
+                return *_best(source, target, o, given, right), condition, None
+    return None, None, None, _why_not(target, plan, refused, closest)
 
 
 def _candidates(
@@ -259,7 +261,7 @@ def _fitted(plan: Windowed, its: Windowed, way: Way) -> Way | None:
         return replace(way, steps=steps)
     if any(a > b for a, b in zip(ours, theirs)) or (isinstance(plan, ConvPlan) and plan.op == "conv_transpose"):
         return None
-    return Way(max(way.tier, 1), replace(steps, crop=tuple((0, n) for n in ours)))
+    return Way(2, replace(steps, crop=tuple((0, n) for n in ours)))
 
 
 def _outs(plan: Windowed) -> tuple[int, ...]:
@@ -279,28 +281,32 @@ def _writable(
     return lines(source, target, o, plan, plan_of(target, o, shape, w_shape, way.steps), way.steps) is not None
 
 
-def _best(source: str, target: str, o: Operation, given: Steps, right: list[Way]) -> Way:
-    def rank(place: int) -> tuple[bool, int, int, int]:
-        way = right[place]
+def _best(source: str, target: str, o: Operation, given: Steps, right: list[Way]) -> tuple[Way, Holds]:
+    """The nearest to the bare call that is right for every size; without one, the nearest that is right for most."""
+    found: list[tuple[Way, Holds]] = []
+    for way in sorted(right, key=lambda way: way.tier):
         holds = _holds(source, target, o, given, way.steps, o.sizes or ())
-        return (not holds.everywhere, way.tier, -len(holds.right), place)
-
-    return right[min(range(len(right)), key=rank)]
+        if holds.everywhere:
+            return way, holds
+        found.append((way, holds))
+    nearest = found[0][0].tier
+    return max((pair for pair in found if pair[0].tier == nearest), key=lambda pair: len(pair[1].right))
 
 
 def _holds(source: str, target: str, o: Operation, given: Steps, steps: Steps, sizes: tuple[int, ...]) -> Holds:
     """The same steps on squares of other sizes, from the least that the source takes."""
     tried_sizes, right = [], []
+    outs = _outs(plan_of(target, o, *_shapes(o, sizes), steps))
     for n in range(1, max(MORE_SIZES, max(o.kernel) + MORE_SIZES) + 1):
         shape, w_shape = _shapes(o, (n,) * len(sizes))
         try:
             plan = plan_of(source, o, shape, w_shape, given)
+            if min(_outs(plan)) < 1 or min(_span(plan)) < 1:
+                continue
+            tried_sizes.append(n)
+            resized = _resized(target, o, steps, outs, plan, shape, w_shape)
         except AstrideError:
             continue
-        if min(_outs(plan)) < 1 or min(_span(plan)) < 1:
-            continue
-        tried_sizes.append(n)
-        resized = _resized(steps, plan)
         if same_values(*_runs(source, target, o, given, resized), shape, _weights(w_shape), positive=o.op == "lp_pool"):
             right.append(n)
     return Holds(tuple(tried_sizes), tuple(right))
@@ -312,15 +318,22 @@ def _span(plan: Windowed) -> tuple[int, ...]:
     return tuple(axis.stretched + max(axis.pad_lo, 0) + max(axis.pad_hi, 0) - axis.reach + 1 for axis in axes)
 
 
-def _resized(steps: Steps, plan: Windowed) -> Steps:
-    """The steps with what is written as the output's size following it."""
+def _resized(target: str, o: Operation, steps: Steps, outs: Shape, plan: Windowed, shape: Shape, w_shape: Shape | None) -> Steps:
+    """The steps as their lines read for another input: what is written as the output's size follows it, a crop cuts as much.
+
+    `outs` is the target's own output where the steps were made, `plan` the source's for the other input.
+    """
     arguments = dict(steps.arguments)
     if arguments.get("output_size") is not None:
         arguments["output_size"] = _outs(plan) if steps.crop is None else whole_output(plan.axes)
-    crop = steps.crop
-    if crop is not None:
-        crop = tuple((begin, begin + out) for (begin, _), out in zip(crop, _outs(plan)))
-    return replace(steps, arguments=arguments, crop=crop)
+    other = replace(steps, arguments=arguments)
+    if steps.crop is None:
+        return other
+    if target == "caffe":  # which crops to the size of a blob
+        return replace(other, crop=tuple((begin, begin + n) for (begin, _), n in zip(steps.crop, _outs(plan))))
+    theirs = _outs(plan_of(target, o, shape, w_shape, other))
+    ends = tuple(n - (out - end) for n, out, (_, end) in zip(theirs, outs, steps.crop))
+    return replace(other, crop=tuple((begin, max(end, begin)) for (begin, _), end in zip(steps.crop, ends)))
 
 
 # Reasons

@@ -72,9 +72,9 @@ def _cropped(target: str, its: Windowed, steps: Steps, place: str) -> list[str |
     if any(map(any, more)):
         text = theirs.pad(more, 0.0, place)
         found.append(None if text is None else _of_y(text))
-    kept = tuple((begin, end) for begin, end in steps.crop)
-    if any(begin or end < n for n, (begin, end) in zip(outs, kept)):
-        found += _kept(target, "y", kept, place, outs)
+    wide = tuple(max(n, end) for n, (_, end) in zip(outs, steps.crop))
+    if any(begin or end < n for n, (begin, end) in zip(wide, steps.crop)):
+        found += _kept(target, "y", steps.crop, place, wide)
     return found
 
 
@@ -83,16 +83,19 @@ def _of_y(text: str) -> str:
 
 
 def _kept(target: str, name: str, ends: tuple[tuple[int, int], ...], place: str, sizes: tuple[int, ...]) -> list[str | None]:
-    """The part [begin, end) of each axis."""
+    """The part [begin, end) of each axis of so many places, its end counted from the end."""
     theirs = spelling(target)
-    begin, end = tuple(b for b, _ in ends), tuple(e for _, e in ends)
+    begin, end = tuple(b for b, _ in ends), tuple(e - n if e < n else None for (_, e), n in zip(ends, sizes))
     if target == "caffe":
         size = "x".join(str(e - b) for b, e in ends)
-        return [f"# like is any blob of {size}", f"{name} = L.Crop({name}, like, axis=2, offset={show(list(begin))})"]
+        return [
+            f"# like: any blob of the size to keep, {size}",
+            f"{name} = L.Crop({name}, like, axis=2, offset={show(list(begin))})",
+        ]
     if hasattr(theirs, "crop"):
-        text: str = theirs.crop(begin, end, place)
+        text: str = theirs.crop(begin, end)
         return [text if name == "y" else re.sub(r"\by\b", name, text)]
-    slices = [f"{b or ''}:{'' if e == n else e}" for (b, e), n in zip(ends, sizes)]
+    slices = [f"{b or ''}:{'' if e is None else e}" for b, e in zip(begin, end)]
     whole = [":", ":", *slices] if place == "channels_first" else [":", *slices, ":"]
     return [f"{name} = {name}[{', '.join(whole)}]"]
 

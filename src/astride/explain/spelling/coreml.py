@@ -120,12 +120,11 @@ def pad(pairs: tuple[tuple[int, int], ...], fill: float | str, place: str) -> st
     return f'x = mb.pad(x=x, pad={amounts}, mode="constant", constant_val={value})'
 
 
-def crop(begin: tuple[int, ...], end: tuple[int, ...], place: str) -> str:
-    """What is left out of y."""
-    whole = [True, True] + [False] * len(begin)
+def crop(begin: tuple[int, ...], end: tuple[int | None, ...]) -> str:
+    """What is left out of y; an end that is not cut is masked."""
     return (
-        f"y = mb.slice_by_index(x=y, begin={show([0, 0, *begin])}, end={show([0, 0, *end])}, "
-        f"begin_mask={show(whole)}, end_mask={show(whole)})"
+        f"y = mb.slice_by_index(x=y, begin={show([0, 0, *begin])}, end={show([0, 0, *(e or 0 for e in end)])}, "
+        f"end_mask={show([True, True, *(e is None for e in end)])})"
     )
 
 

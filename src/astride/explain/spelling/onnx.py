@@ -117,10 +117,10 @@ def pad(pairs: tuple[tuple[int, int], ...], fill: float | str, place: str) -> st
     return f"x = Pad(x, {amounts}{value})"
 
 
-def crop(begin: tuple[int, ...], end: tuple[int, ...], place: str) -> str:
-    """A Slice node behind it."""
-    axes = list(range(2, 2 + len(begin)))
-    return f"y = Slice(y, {show(list(begin))}, {show(list(end))}, {show(axes)})"
+def crop(begin: tuple[int, ...], end: tuple[int | None, ...]) -> str:
+    """A Slice node behind it; an end that is not cut is the greatest number."""
+    ends = [2**63 - 1 if e is None else e for e in end]
+    return f"y = Slice(y, {show(list(begin))}, {show(ends)}, {show(list(range(2, 2 + len(begin))))})"
 
 
 def scale(factors: str) -> str:
