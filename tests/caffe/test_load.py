@@ -237,6 +237,17 @@ def test_blobs_in_the_text_of_another_shape_are_refused(shape: str) -> None:
         load_caffe(CONV_IP.replace('top: "ip"\n', f'top: "ip" {blobs}\n'))
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32, "a", 1.5], ids=repr)
+def test_a_seed_has_32_bits(seed: object) -> None:
+    with pytest.raises(ArgumentError, match="a seed has 32 bits"):
+        load_caffe(CONV_IP, seed=seed)  # type: ignore[arg-type]
+
+
+def test_one_stage_by_its_name() -> None:
+    text = CONV_IP.replace('name: "ip"', 'name: "ip" include { stage: "deploy" }')
+    assert "ip" in load_caffe(text, stages="deploy").params
+
+
 def test_build_net_from_a_message() -> None:
     built = build_net(parse(CONV_IP, "NetParameter").message, "TRAIN", seed=1, dtype="float64")
     assert built.blobs["prob"].dtype == "float64" and built.phase is Phase.TRAIN

@@ -58,6 +58,7 @@ def load_caffe(
            ArgumentError: layers that do not fit together; more memory than allowed
     """
     grammar = schema(dialect)
+    stages = (stages,) if isinstance(stages, str) else stages
     if python_layers:
         raise UnsupportedError("layers written in Python cannot run yet", given={"python_layers": list(python_layers)})
     parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields, schema=grammar)
@@ -94,7 +95,7 @@ def build_net(
             force_backward=message.force_backward,
             debug_info=message.debug_info,
             dtype=dtype,
-            random=seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed),
+            random=_random(seed),
             max_memory=max_memory,
             format=CaffeFormat(kept),
         )
@@ -115,6 +116,14 @@ def as_phase(phase: str | Phase) -> Phase:
     except ValueError:
         problem = "there is no such phase"
         raise ArgumentError(problem, given={"phase": phase}, required="TRAIN or TEST", hint='phase="TEST"') from None
+
+
+def _random(seed: Seed) -> np.random.RandomState:
+    if isinstance(seed, np.random.RandomState):
+        return seed
+    if seed is not None and (not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32):
+        raise ArgumentError("a seed has 32 bits", given={"seed": seed}, required=f"0 <= seed < 2**32: {seed!r}", hint="seed=1")
+    return np.random.RandomState(seed)
 
 
 def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Message, Placed]:
