@@ -81,6 +81,37 @@ def chainer_names() -> tuple[dict[str, Any], Callable[[Any], Any]]:
     return {"F": chainer.functions}, chainer.Variable
 
 
+class Node:
+    """One node of ONNX as a function of arrays, computed by ONNX Runtime."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+
+    def __call__(self, *inputs: Any, **attributes: Any) -> np.ndarray:
+        import onnxruntime
+
+        import onnx
+        from onnx import helper
+
+        arrays = [np.asarray(i, np.int64 if isinstance(i, list) else np.float32) for i in inputs if i is not None]
+        names = [f"i{k}" for k in range(len(arrays))]
+        kinds = [onnx.helper.np_dtype_to_tensor_dtype(a.dtype) for a in arrays]
+        given = [helper.make_tensor_value_info(n, k, a.shape) for n, k, a in zip(names, kinds, arrays)]
+        y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+        graph = helper.make_graph([helper.make_node(self.op, names, ["y"], **attributes)], "one", given, [y])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        (result,) = session.run(None, dict(zip(names, arrays)))
+        return np.asarray(result)
+
+
+def onnx_names() -> tuple[dict[str, Any], Callable[[Any], Any]]:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    ops = ("MaxPool", "AveragePool", "LpPool", "Conv", "ConvTranspose", "Pad", "Slice", "Mul")
+    return {op: Node(op) for op in ops}, np.asarray
+
+
 TARGETS = {
     "pytorch": torch_names,
     "tensorflow": tensorflow_names,
@@ -88,6 +119,7 @@ TARGETS = {
     "jax": jax_names,
     "mlx": mlx_names,
     "chainer": chainer_names,
+    "onnx": onnx_names,
 }
 
 

@@ -130,4 +130,4 @@ def crop(begin: tuple[int, ...], end: tuple[int | None, ...]) -> str:
 
 def scale(factors: str) -> str:
     """y, each place by its factor."""
-    return f"y = mb.mul(x=y, y={factors})"
+    return f"y = mb.mul(x=y, y=np.float32({factors}))"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
-from .form import Choices, Given, Operation, Raw, alike, forms, operation, pairs_of, shape_of, unless, written
+from .form import Choices, Given, Operation, Raw, alike, forms, operation, shape_of, show, unless, written
 
 NAMES = "mx.nd's functions; the same ones are in mx.sym"
 GRADIENT = True
@@ -150,11 +150,15 @@ def _each(value: Any, rank: int) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,) * rank
 
 
+MODES = {"mirror": "reflect", "clamp": "edge"}
+
+
 def pad(pairs: tuple[tuple[int, int], ...], fill: float | str, place: str) -> str | None:
-    """x with more around it."""
-    amounts = written("", ((0, 0), (0, 0), *pairs_of(pairs, len(pairs))))[1:-1]
+    """x with more around it; mx.nd.pad takes images and volumes only."""
+    if len(pairs) == 1 or (isinstance(fill, str) and fill not in MODES):
+        return None
+    amounts = show((0, 0, 0, 0, *(amount for pair in pairs for amount in pair)))
     if isinstance(fill, str):
-        mode = {"mirror": "reflect", "mirror_edge": "symmetric", "clamp": "edge"}.get(fill)
-        return None if mode is None else f'x = mx.np.pad(x, {amounts}, mode="{mode}")'
+        return f'x = mx.nd.pad(x, mode="{MODES[fill]}", pad_width={amounts})'
     value = "0" if fill == 0 else "-np.inf" if fill == float("-inf") else "np.finfo(x.dtype).min"
-    return f'x = mx.np.pad(x, {amounts}, mode="constant", constant_values={value})'
+    return f'x = mx.nd.pad(x, mode="constant", pad_width={amounts}, constant_value={value})'
