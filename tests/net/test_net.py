@@ -281,3 +281,14 @@ def test_debug_info_reports(caplog: pytest.LogCaptureFixture) -> None:
 def test_backward_before_forward() -> None:
     with pytest.raises(UnsupportedError, match="backward needs a forward pass"):
         small().backward()
+
+
+def test_backward_after_a_reshape_wants_a_forward_first() -> None:
+    made = small(force_backward=True)
+    made.forward(data=X, label=LABELS)
+    made.blobs["data"].reshape(3, 4)
+    with pytest.raises(ArrayError, match="reshaped after the forward pass"):
+        made.backward()
+    made.blobs["label"].reshape(3)
+    made.forward()
+    assert made.backward()["data"].shape == (3, 4)

@@ -334,3 +334,10 @@ def test_a_masked_array_is_refused() -> None:
 def test_a_backend_has_a_name() -> None:
     with pytest.raises(astride.ArgumentError, match="a backend is chosen by its name"):
         astride.max_pool(np.ones((1, 1, 4)), kernel=2, backend=3)  # type: ignore[arg-type]
+
+
+def test_by_default_a_nan_takes_the_gradient_it_caused() -> None:
+    x = np.array([[[np.nan, 1.0, np.nan, 2.0]]])
+    y, pull = astride.vjp(astride.max_pool, x, kernel=4)
+    assert np.isnan(y).all() and pull(np.ones_like(y))[0].tolist() == [[[1.0, 0.0, 0.0, 0.0]]]
+    assert astride.max_pool(x, kernel=4, return_indices=True)[1].item() == 0

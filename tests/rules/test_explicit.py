@@ -47,7 +47,7 @@ def test_negative_pads_crop() -> None:
 
 def test_defaults() -> None:
     most = astride.plan("max_pool", (1, 1, 8), kernel=2)
-    assert (most.axes[0].stride, most.start, most.nan, most.tie) == (2, Start.INFINITY, Nan.PROPAGATED, Tie.FIRST)
+    assert (most.axes[0].stride, most.start, most.nan, most.tie) == (2, Start.INFINITY, Nan.PROPAGATED, Tie.FIRST_NAN)
     mean = astride.plan("avg_pool", (1, 1, 8), kernel=2)
     assert (mean.divisor, mean.empty) == (Divisor.VALID, Empty.ZERO)
     assert astride.plan("conv", (1, 1, 8), w_shape=(1, 1, 2)).axes[0].stride == 1

@@ -178,7 +178,7 @@ def nothing_kept() -> UnsupportedError:
     return UnsupportedError(
         "backward needs a forward pass that kept its state",
         because="nothing in the network asked for this layer's gradient when forward ran",
-        hint="force_backward: true in the network's text, then forward before backward",
+        hint="forward once more, then backward; or force_backward: true in the network's text",
     )
 
 

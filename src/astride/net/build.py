@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import ArgumentError, AstrideError
+from ..errors import ArgumentError, ArrayError, AstrideError
 from ..layers import Blob, Parameter
+from ..plan import Shape
 from .graph import Node, check_tops, insert_splits
 from .memory import Ledger, refuse
 from .need import Need, analyse
@@ -91,6 +92,23 @@ def blame(error: AstrideError, node: Node, bottom: Sequence[Blob]) -> None:
         error.given.setdefault(f'bottom "{name}"', blob.shape)
     if node.line is not None:
         error.given.setdefault("line", node.line)
+
+
+def shapes_of(bottom: Sequence[Blob], top: Sequence[Blob]) -> list[Shape]:
+    """The shapes of a layer's blobs, to be compared with by `same_shapes`."""
+    return [blob.shape for blob in (*bottom, *top)]
+
+
+def same_shapes(ran: list[Shape] | None, bottom: Sequence[Blob], top: Sequence[Blob]) -> None:
+    """Raise ArrayError where blobs were reshaped after the layer ran forward. A layer that did not run says so itself."""
+    now = shapes_of(bottom, top)
+    if ran is not None and ran != now:
+        raise ArrayError(
+            "blobs were reshaped after the forward pass",
+            given={"shapes": now},
+            required=f"the shapes of the forward pass: {ran}",
+            hint="forward, then backward",
+        )
 
 
 def _distinct(nodes: Sequence[Node]) -> None:

@@ -16,7 +16,7 @@ from ..layers.memory_data import MemoryData
 from ..layers.split import Split
 from ..plan import Shape
 from .arrays import real
-from .build import assemble, blame, needs, with_diffs
+from .build import assemble, blame, needs, same_shapes, shapes_of, with_diffs
 from .format import Format
 from .graph import Node, Phase
 from .memory import limit, refuse
@@ -57,6 +57,7 @@ class Net:
         self.layers: list[Layer] = [node.layer for node in self.nodes]
         self.params: dict[str, list[Parameter]] = {n.name: n.layer.params for n in self.nodes if n.layer.params}
         self.loss = 0.0
+        self._ran: dict[int, list[Shape]] = {}  # the shapes each layer last ran forward with
         self._need = needs(parts, force=force_backward)
         self._keep(self._need)
         refuse(with_diffs(parts, self._need), self._allowed)
@@ -108,6 +109,7 @@ class Net:
             except AstrideError as error:
                 blame(error, node, bottom)
                 raise
+            self._ran[i] = shapes_of(bottom, top)
             for weight, blob in zip(node.loss_weights, top, strict=True):
                 if weight:
                     loss += weight * float(blob.data.sum())
@@ -148,6 +150,7 @@ class Net:
             node, bottom, top = self.nodes[i], self._parts.bottoms[i], self._parts.tops[i]
             node.layer.param_wanted = need.params[i]
             try:
+                same_shapes(self._ran.get(i), bottom, top)
                 node.layer.backward(top, need.bottoms[i], bottom)
             except AstrideError as error:
                 blame(error, node, bottom)

@@ -64,14 +64,17 @@ def max_pool(
     clip: str = "always",
     start: str = "infinity",
     nan: str = "propagated",
-    tie: str = "first",
+    tie: str = "first_nan",
     unpicked: str = "first_tap",
     edge: str = "skip",
     edge_value: float = 0.0,
     empty: str = "start",
     index_base: str = "plane",
 ) -> PoolPlan:
-    """Greatest tap of each window; `start`, `nan`, `tie`, `unpicked`, `edge`, `empty`, `index_base` as in plan/kinds."""
+    """Greatest tap of each window; `start`, `nan`, `tie`, `unpicked`, `edge`, `empty`, `index_base` as in plan/kinds.
+
+    Unless told otherwise a NaN wins, the first of several, in the result and in where the gradient goes.
+    """
     place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY),
@@ -138,7 +141,7 @@ def adaptive_pool(
     reduce: str = "average",
     layout: str = "channels_first",
     nan: str = "propagated",
-    tie: str = "first",
+    tie: str = "first_nan",
 ) -> PoolPlan:
     """Windows [floor(i*n/o), ceil((i+1)*n/o)); `reduce` "average" or "max", the latter's `nan`, `tie` as in plan/kinds."""
     return adaptive(shape, dtype, output_size, reduce, layout, WHY, nan=kind(Nan, nan, "nan"), tie=kind(Tie, tie, "tie"))
@@ -175,7 +178,7 @@ def lp_pool(
     zero_window: str = "zero",
     edge: str = "skip",
     edge_value: float = 0.0,
-    tie: str = "first",
+    tie: str = "first_nan",
 ) -> PoolPlan:
     """(sum |x|^p)^(1/p) of each window, p > 0; p = inf is the greatest magnitude. Taps outside add nothing."""
     place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
