@@ -82,17 +82,25 @@ def forward(
 
     Inputs are not modified and may have any strides; the result is fresh and C-contiguous unless `out` is given.
     Raises ArrayError: dtype, rank, sizes or layout differ from the plan, or `out` does not fit or overlaps an input;
-    and what `choose` raises.
+    ArgumentError: the result, or what the kernel works in, does not fit into memory; and what `choose` raises.
     """
     given = (*arrays, *[None] * (len(plan.roles) - len(arrays)))
     try:
         shape = _check(plan, given)
-        y = np.empty(shape, _dtype(plan.output_dtype, given[0])) if out is None else _check_out(plan, out, shape, given)
+        y = _new(shape, _dtype(plan.output_dtype, given[0])) if out is None else _check_out(plan, out, shape, given)
         chosen = choose(plan, backend)
         with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
             result, saved = chosen.kernel.forward(plan, *[_native(a) for a in given], out=y, save=save)
     except AstrideError as error:
         raise error.within(operator=plan.op, given=_named(plan, given))
+    except MemoryError as error:
+        raise ArgumentError(
+            "the kernel needs more memory than there is",
+            given={"y": f"{shape} {plan.output_dtype}", **_named(plan, given)},
+            because=str(error) or None,
+            hint="smaller arrays, less padding or a smaller kernel",
+            operator=plan.op,
+        ) from error
     return result, None if saved is None else replace(saved, kernel=chosen.name)
 
 
@@ -163,6 +171,13 @@ def _check(plan: Plan, arrays: Arrays) -> Shape:
                 hint=f"{role}.astype({wanted!r})",
             )
     return plan.output_shape(*[None if a is None else a.shape for a in arrays])
+
+
+def _new(shape: Shape, dtype: np.dtype[Any]) -> Array:
+    """An array for the result. Raises ArgumentError: it is larger than the memory that is free."""
+    hint = "a larger stride, less padding or a smaller batch; or out=, an array on disk (numpy.memmap)"
+    settings.refuse_beyond_memory("the result", shape, dtype.name, dtype.itemsize, hint)
+    return np.empty(shape, dtype)
 
 
 def _check_out(plan: Plan, out: Any, shape: Shape, arrays: Arrays) -> Array:

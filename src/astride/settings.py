@@ -1,18 +1,24 @@
-"""Settings: which backend computes, on how many threads. `use` for a block, `configure` for the process.
+"""Settings: which backend computes, on how many threads. `use` for a block, `configure` for the process. And the free memory.
 
 A block's settings live in a context variable, so they follow the thread or task that set them and nobody else's.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from .errors import ArgumentError
+
+ASKED_FROM = 1 << 26
+"""Arrays of fewer bytes than this are made without asking the machine how much memory is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,33 @@ def threads() -> int:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+
+
+def free_memory() -> int | None:
+    """Bytes free for a new process on this machine or in this container; None where neither can be asked."""
+    found = [n for n in (_machine(), _container()) if n is not None]
+    return min(found, default=None)
+
+
+def refuse_beyond_memory(what: str, shape: tuple[int, ...], dtype: str, itemsize: int, hint: str) -> None:
+    """Raise ArgumentError where an array to be made is larger than the memory that is free."""
+    size = math.prod(shape) * itemsize
+    if size < ASKED_FROM:
+        return
+    free = free_memory()
+    allowed = sys.maxsize if free is None else free
+    if size > allowed:
+        raise ArgumentError(
+            f"{what} does not fit into the free memory",
+            given={"array": f"{shape} {dtype}", "free": readable_bytes(allowed)},
+            required=f"its bytes <= free bytes: {size} <= {allowed}",
+            hint=hint,
+        )
+
+
+def readable_bytes(size: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.2f} MiB"
 
 
 def configure(*, backend: str | None = None, threads: int | None = None) -> Settings:
@@ -81,3 +114,26 @@ def _changed(base: Settings, backend: Any, threads: Any) -> Settings:
     if threads is not None:
         changes["threads"] = threads
     return replace(base, **changes)
+
+
+def _machine() -> int | None:
+    info = Path("/proc/meminfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    names = getattr(os, "sysconf_names", {})
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        if pages in names and "SC_PAGE_SIZE" in names:
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def _container(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What a container's own limit leaves; pages of files it could drop count as free."""
+    try:
+        most, used = (root / "memory.max").read_text().strip(), int((root / "memory.current").read_text())
+        stat = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return None
+    return int(most) - used + int(stat.get("inactive_file", 0)) if most.isdigit() else None

@@ -9,6 +9,7 @@ import pytest
 from astride.errors import ArgumentError
 from astride.layers import Blob
 from astride.net import memory
+from astride.settings import _container, free_memory
 
 
 def test_shared_memory_counts_once() -> None:
@@ -23,7 +24,7 @@ def test_shared_memory_counts_once() -> None:
 
 def test_limits() -> None:
     assert memory.limit(5) == 5
-    free = memory.available()
+    free = free_memory()
     if free is not None:
         assert free > 2**20
     for wrong in (-1, 1.5, True):
@@ -36,9 +37,9 @@ def test_limits() -> None:
 
 
 def test_a_container_has_a_limit_of_its_own(tmp_path: Path) -> None:
-    assert memory._container(tmp_path) is None
+    assert _container(tmp_path) is None
     for name, text in (("memory.max", "1000\n"), ("memory.current", "400\n"), ("memory.stat", "anon 1\ninactive_file 150\n")):
         (tmp_path / name).write_text(text)
-    assert memory._container(tmp_path) == 750
+    assert _container(tmp_path) == 750
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory._container(tmp_path) is None
+    assert _container(tmp_path) is None

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import UnsupportedError
 from ..plan import Plan, Shape
 
 Array = NDArray[Any]
@@ -76,8 +77,15 @@ class Backend(Protocol):
 
 
 def offset_dtype(taps: int) -> np.dtype[Any]:
-    """The smallest unsigned type that counts `taps` offsets and a sentinel."""
-    return np.dtype(next(t for t in (np.uint8, np.uint16, np.uint32) if taps <= np.iinfo(t).max))
+    """The smallest unsigned type that counts `taps` offsets and a sentinel.
+
+    Raises UnsupportedError: more taps than float64, through which NumPy compares such numbers with signed ones, tells apart.
+    """
+    if taps > 2**53:
+        raise UnsupportedError(
+            "a window has more taps than can be counted exactly", required=f"taps <= 2^53: {taps}", hint="a smaller kernel"
+        )
+    return np.dtype(next(t for t in (np.uint8, np.uint16, np.uint32, np.uint64) if taps <= np.iinfo(t).max))
 
 
 def no_offset(dtype: np.dtype[Any]) -> int:

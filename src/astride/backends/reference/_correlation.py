@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,13 +59,18 @@ class Link:
 
     @property
     def matrix(self) -> tuple[int, int, int]:
-        """The kernel as one matrix per group: (groups, O/g, I/g * taps)."""
+        """The taps as one matrix per group: (groups, O/g, I/g * taps)."""
         return (self.groups, self.b_channels // self.groups, self.a_channels // self.groups * len(self.taps))
 
     @property
     def kernel(self) -> tuple[int, int, int, int]:
-        """The kernel with its taps in a row: (groups, O/g, I/g, taps)."""
-        return (self.groups, self.b_channels // self.groups, self.a_channels // self.groups, len(self.taps))
+        """The kernel with its places in a row: (groups, O/g, I/g, places)."""
+        return (*self.matrix[:2], self.a_channels // self.groups, math.prod(axis.kernel for axis in self.axes))
+
+    @property
+    def met(self) -> Any:
+        """The places of the kernel that are taps: the others meet no pixel in any window."""
+        return EVERY if len(self.taps) == self.kernel[3] else [tap.offset for tap in self.taps]
 
     def start(self, a: Array) -> Array:
         """Zeros to add shares of `a` to: its own memory, or that of the input an edge mode grew."""
@@ -105,7 +111,7 @@ def gather_im2col(lk: Link, a: Array, w: Array, out: Array) -> None:
     if not _padding_is_neutral(lk, w):
         _gather_by_tap(lk, a, w, out)
         return
-    kernel = np.ascontiguousarray(w).reshape(lk.matrix)
+    kernel = _met(lk, w)
     for images in _chunks(lk, a.shape[0]):
         columns, b = _columns(lk, a[images]), out[images]
         if lk.wide and b.flags.c_contiguous:
@@ -116,7 +122,7 @@ def gather_im2col(lk: Link, a: Array, w: Array, out: Array) -> None:
 
 def scatter_im2col(lk: Link, b: Array, w: Array, out: Array) -> None:
     """a (N, I, *size): matrix products give every tap's share, added where the tap lies."""
-    kernel = np.ascontiguousarray(oriented(lk, w)).reshape(lk.matrix).swapaxes(1, 2)
+    kernel = _met(lk, oriented(lk, w)).swapaxes(1, 2)
     total = lk.start(out)
     for images in _chunks(lk, b.shape[0]):
         shares = np.matmul(kernel, _rows(lk, b[images]))
@@ -126,8 +132,8 @@ def scatter_im2col(lk: Link, b: Array, w: Array, out: Array) -> None:
         else:
             shares = shares.reshape(lk.a_channels, len(lk.taps), count, *lk.outs).swapaxes(0, 1)
             part = part.swapaxes(0, 1)
-        for tap in lk.taps:
-            tap.add(part, tap.of(shares[tap.offset]))
+        for tap, share in zip(lk.taps, shares, strict=True):
+            tap.add(part, tap.of(share))
     lk.finish(total, out)
 
 
@@ -140,7 +146,9 @@ def weights_im2col(lk: Link, a: Array, b: Array) -> Array:
         columns, rows = _columns(lk, a[images]).swapaxes(-1, -2), _rows(lk, b[images])
         for column, row in zip(columns, rows, strict=True) if lk.wide else [(columns, rows)]:
             total += np.matmul(row, column)
-    return oriented(lk, total.reshape(lk.weight_shape))
+    kernel = np.zeros(lk.kernel, a.dtype)
+    kernel[..., lk.met] = total.reshape(*lk.kernel[:3], len(lk.taps))
+    return oriented(lk, kernel.reshape(lk.weight_shape))
 
 
 def gather_loops2(lk: Link, a: Array, w: Array, out: Array) -> None:
@@ -187,11 +195,16 @@ def _columns(lk: Link, a: Array) -> Array:
     columns: Array = make((count, *shape) if lk.wide else shape, a.dtype)
     by_tap = columns.swapaxes(1, 2).swapaxes(0, 1) if lk.wide else columns.swapaxes(0, 1)
     pixels = a if lk.wide else a.swapaxes(0, 1)
-    for tap in lk.taps:
-        tap.put(by_tap[tap.offset], tap.read(pixels))
+    for tap, column in zip(lk.taps, by_tap, strict=True):
+        tap.put(column, tap.read(pixels))
     if lk.wide:
         return columns.reshape(count, lk.groups, lk.matrix[2], math.prod(lk.outs))
     return columns.reshape(lk.groups, lk.matrix[2], count * math.prod(lk.outs))
+
+
+def _met(lk: Link, w: Array) -> Array:
+    """Oriented weights as the other side of the products of `_columns`."""
+    return np.ascontiguousarray(np.ascontiguousarray(w).reshape(lk.kernel)[..., lk.met]).reshape(lk.matrix)
 
 
 def _rows(lk: Link, b: Array) -> Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from bisect import bisect_left
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import Axis, PoolPlan, StridedAxis
 from ...plan.kinds import Divisor
-from ._windows import Indices, counts_inside
+from ._windows import Indices, counts_between, counts_inside
 
 
 def divisor_of(plan: PoolPlan, window: tuple[int, ...]) -> int:
@@ -50,10 +50,9 @@ def _count(plan: PoolPlan, a: int, axis: Axis, window: int) -> int:
         assert isinstance(axis, StridedAxis)
         return min(taps.start + axis.kernel, axis.size + axis.pad_lo) - taps.start
     lo, hi = _padded(plan, a, axis) if plan.divisor is Divisor.PADDED else (0, axis.stretched)
+    taps = taps[bisect_left(taps, lo) : bisect_left(taps, hi)]
     step = axis.input_dilation if isinstance(axis, StridedAxis) else 1
-    if plan.divisor is Divisor.PADDED:
-        return sum(lo <= p < hi for p in taps)
-    return sum(lo <= p < hi and p % step == 0 for p in taps)
+    return len(taps) if plan.divisor is Divisor.PADDED or step == 1 else sum(p % step == 0 for p in taps)
 
 
 def _counts(plan: PoolPlan, a: int, axis: Axis) -> Indices:
@@ -66,10 +65,7 @@ def _counts(plan: PoolPlan, a: int, axis: Axis) -> Indices:
         return np.full(axis.out, axis.kernel, np.int64)
     if plan.divisor is Divisor.CAFFE:
         return np.minimum(start + axis.kernel, axis.size + axis.pad_lo) - start
-    lo, hi = _padded(plan, a, axis)
-    position = start[:, None] + np.arange(axis.kernel, dtype=np.int64) * axis.dilation
-    counts: Any = ((position >= lo) & (position < hi)).sum(axis=1)
-    return np.asarray(counts, np.int64)
+    return counts_between(axis, *_padded(plan, a, axis))
 
 
 def _padded(plan: PoolPlan, a: int, axis: Axis) -> tuple[int, int]:

@@ -1,13 +1,15 @@
 """Which pixel each tap of each window reads: index arithmetic shared by the rungs of the ladder.
 
 Two views of the same relation. `place` is one window and its taps, for loops over positions; `taps` is one tap
-and all windows it belongs to, as strided slices, for whole-array steps. Taps outside the input are absent from both;
-an edge mode that reads something there is brought in by `extend`, which grows the input first.
+and all windows it belongs to, as strided slices, for whole-array steps. Taps outside the input are absent from both,
+found by arithmetic and not by trying each, so that a kernel far larger than the input costs what the input does;
+an edge mode that reads something there is brought in by `extension`, which grows the input first.
 """
 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...plan import Axis, ExplicitAxis, Shape, StridedAxis
 from ...plan.kinds import Edge, Layout
+from ...settings import refuse_beyond_memory
 from ..protocol import Array
 
 Indices = NDArray[np.int64]
@@ -65,13 +68,12 @@ class Place:
 
 @lru_cache(maxsize=512)
 def taps(axes: tuple[Axis, ...]) -> tuple[Tap, ...]:
-    """Every place of the kernel in row-major order."""
-    kernels = tuple(axis.kernel for axis in axes)
-    per_axis = [[_tap_of_axis(axis, k) for k in range(axis.kernel)] for axis in axes]
+    """Every place of the kernel that some window has inside the input, in row-major order."""
+    strides = _row_major(tuple(axis.kernel for axis in axes))
     result = []
-    for offset, place in enumerate(np.ndindex(*kernels)):
-        windows = tuple(per_axis[a][k][0] for a, k in enumerate(place))
-        pixels = tuple(per_axis[a][k][1] for a, k in enumerate(place))
+    for chosen in itertools.product(*map(_taps_of_axis, axes)):
+        offset = sum(k * stride for (k, _, _), stride in zip(chosen, strides, strict=True))
+        windows, pixels = tuple(w for _, w, _ in chosen), tuple(p for _, _, p in chosen)
         distinct = all(isinstance(p, slice) or len(np.unique(p)) == len(p) for p in pixels)
         result.append(Tap(offset, _index(windows, axes), _index(pixels, axes), distinct))
     return tuple(result)
@@ -96,11 +98,26 @@ def place(axes: tuple[Axis, ...], window: tuple[int, ...]) -> Place:
 
 def counts_inside(axis: Axis) -> Indices:
     """How many taps of each window lie inside the input, along one axis."""
+    if isinstance(axis, ExplicitAxis):
+        return np.array(axis.ends, np.int64) - np.array(axis.starts, np.int64)
+    if axis.input_dilation == 1:
+        return counts_between(axis, 0, axis.size)
     total = np.zeros(axis.out, np.int64)
-    for k in range(axis.kernel):
-        windows, _ = _tap_of_axis(axis, k)
+    for _, windows, _ in _taps_of_axis(axis):
         total[windows] += 1
     return total
+
+
+def counts_between(axis: StridedAxis, lo: int, hi: int) -> Indices:
+    """How many taps of each window lie at positions in [lo, hi), along one axis."""
+    first, last = (_taps_before(axis, position) for position in (lo, hi))
+    return last - first
+
+
+def _taps_before(axis: StridedAxis, position: int) -> Indices:
+    """How many taps of each window lie before a position."""
+    start = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.pad_lo
+    return np.clip(-((start - position) // axis.dilation), 0, axis.kernel)
 
 
 def everywhere_inside(axes: tuple[Axis, ...]) -> bool:
@@ -134,9 +151,13 @@ class Extension:
     """Per axis, the pixel each place of the grown input shows, -1 for the constant; None where nothing was grown."""
 
     def grow(self, x: Array, value: float) -> Array:
-        """x (N, C, *size) -> (N, C, *grown)."""
+        """x (N, C, *size) -> (N, C, *grown). Raises ArgumentError: it is larger than the memory that is free."""
         if self.sources is None:
             return x
+        shape = (*x.shape[:2], *map(len, self.sources))
+        refuse_beyond_memory(
+            "the input with its padding", shape, x.dtype.name, x.dtype.itemsize, "less padding or a smaller kernel"
+        )
         for a, source in enumerate(self.sources):
             if not x.shape[a + 2]:  # no pixel to show anywhere
                 x = np.zeros((*x.shape[: a + 2], len(source), *x.shape[a + 3 :]), x.dtype)
@@ -212,7 +233,33 @@ def _source(position: Indices, size: int, edge: Edge) -> Indices:
 def _inside(axis: Axis, window: int) -> list[tuple[int, int]]:
     """(place in the kernel, pixel) of the taps of one window inside the input."""
     step = axis.input_dilation if isinstance(axis, StridedAxis) else 1
-    return [(k, p // step) for k, p in enumerate(axis.taps(window)) if 0 <= p < axis.stretched and p % step == 0]
+    positions = axis.taps(window)
+    first, last = bisect_left(positions, 0), bisect_left(positions, axis.stretched)
+    return [(k, positions[k] // step) for k in range(first, last) if positions[k] % step == 0]
+
+
+def _taps_of_axis(axis: Axis) -> list[tuple[int, Selection, Selection]]:
+    """(place in the kernel, windows, pixels) of the taps that some window has inside the input, along one axis."""
+    every = ((k, *_tap_of_axis(axis, k)) for k in _places_of_axis(axis))
+    return [(k, windows, pixels) for k, windows, pixels in every if not _is_empty(windows)]
+
+
+def _is_empty(windows: Selection) -> bool:
+    return windows.start == windows.stop if isinstance(windows, slice) else not len(windows)
+
+
+def _places_of_axis(axis: Axis) -> Iterator[int]:
+    """The places in the kernel at which some window may have a pixel, in order.
+
+    Those of one window are a run, and runs move back as windows move on: the last window has the first.
+    """
+    if isinstance(axis, ExplicitAxis):
+        yield from range(axis.kernel)
+        return
+    done = 0
+    for first, last in zip(_taps_before(axis, 0)[::-1].tolist(), _taps_before(axis, axis.stretched)[::-1].tolist(), strict=True):
+        yield from range(max(first, done), last)
+        done = max(last, done)
 
 
 def _tap_of_axis(axis: Axis, k: int) -> tuple[Selection, Selection]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,7 +117,7 @@ def _results(plan: WindowPlan, xv: Array) -> Array:
 def _geometry(plan: WindowPlan, grown: Extension) -> tuple[Any, tuple[int, ...], int]:
     """What drivers know of the windows: three axes' taps, three axes' sizes, the most taps of one."""
     sizes = (1,) * (3 - len(grown.axes)) + tuple(axis.size for axis in grown.axes)
-    return tables(grown.axes), sizes, plan.taps
+    return tables(grown.axes), sizes, math.prod(int(counts_inside(axis).max(initial=0)) for axis in grown.axes)
 
 
 def _planes(array: Array) -> Array:
