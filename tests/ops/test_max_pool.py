@@ -341,3 +341,15 @@ def test_by_default_a_nan_takes_the_gradient_it_caused() -> None:
     y, pull = astride.vjp(astride.max_pool, x, kernel=4)
     assert np.isnan(y).all() and pull(np.ones_like(y))[0].tolist() == [[[1.0, 0.0, 0.0, 0.0]]]
     assert astride.max_pool(x, kernel=4, return_indices=True)[1].item() == 0
+
+
+@pytest.mark.parametrize("rules", ["explicit", "jax", "numpy_loops"])
+@pytest.mark.parametrize("rung", ["im2col", "loops2", "loops3", "loops4"])
+def test_a_maximum_of_bools_is_any_and_a_minimum_all(rules: str, rung: str) -> None:
+    x = np.random.default_rng(5).random((2, 3, 5, 4)) > 0.5
+    corners = [x[:, :, i : i + 4, j : j + 3] for i in range(2) for j in range(2)]
+    backend = f"reference:{rung}"
+    assert_same(astride.max_pool(x, kernel=2, stride=1, rules=rules, backend=backend), np.logical_or.reduce(corners))
+    assert_same(astride.min_pool(x, kernel=2, stride=1, rules=rules, backend=backend), np.logical_and.reduce(corners))
+    with pytest.raises(astride.ArgumentError, match="no rule for bool"):
+        astride.max_pool(x, kernel=2, rules="pytorch")

@@ -32,7 +32,7 @@ def max_pool(
 
     Shapes    x (N, C, *size) -> y (N, C, *out), or (N, *size, C) with layout="channels_last"; indices like y, int64,
               flat within one plane unless the rules count otherwise, -1 where no tap won
-    Numbers   float16, bfloat16, float32, float64 and integers, where the rules have them; exact; dtype kept
+    Numbers   float16, bfloat16, float32, float64, integers and bool, where the rules have them; exact; dtype kept
     Edges     ties, NaN, windows of padding alone and what padding reads are the rules': see docs/rules/
     Gradient  to the winning tap, or to all that tie, by the rules; one byte saved per output for kernels up to 255 taps
     Raises    ArgumentError: a kernel, stride, padding or option the rules refuse; rules nobody knows

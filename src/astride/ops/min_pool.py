@@ -25,7 +25,7 @@ def min_pool(
     """The least tap of each window, over one to three spatial axes: an operator of its own, not a negated maximum.
 
     Shapes    x (N, C, *size) -> y (N, C, *out), or (N, *size, C) with layout="channels_last"; indices as max_pool's
-    Numbers   float16, bfloat16, float32, float64 and integers (the lowest included), where the rules have them; exact
+    Numbers   float16, bfloat16, float32, float64, bool and integers (the lowest included), where the rules have them; exact
     Edges     as max_pool with the order reversed: padding never lowers a result, an empty window gives +inf (Caffe: +FLT_MAX)
     Gradient  to the least tap, or to all that tie, by the rules; one byte saved per output for kernels up to 255 taps
     Raises    ArgumentError: a kernel, stride, padding or option the rules refuse; rules nobody knows

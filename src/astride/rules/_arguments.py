@@ -20,6 +20,7 @@ Pads = tuple[tuple[int, int], ...]
 
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 INTEGERS = frozenset({f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)})
+BOOL = frozenset({"bool"})  # whose maximum is "any" and whose minimum is "all"
 ALIASES = {
     **dict.fromkeys(("channels_first", "NCHW", "NCW", "NCL", "NCDHW"), Layout.CHANNELS_FIRST),
     **dict.fromkeys(("channels_last", "NHWC", "NWC", "NLC", "NDHWC"), Layout.CHANNELS_LAST),

@@ -29,6 +29,7 @@ from ..plan.kinds import (
 )
 from . import _sizes
 from ._arguments import (
+    BOOL,
     FLOATS,
     INTEGERS,
     accumulator,
@@ -51,6 +52,11 @@ from ._weights import transposed_weights_of, weights_of
 WHY = "explicit rules"
 
 
+def _tie(nan: str) -> str:
+    """The tie rule that goes with what a NaN does."""
+    return "first_nan" if nan == Nan.PROPAGATED else "first"
+
+
 def max_pool(
     shape: Shape,
     dtype: str = "float32",
@@ -64,7 +70,7 @@ def max_pool(
     clip: str = "always",
     start: str = "infinity",
     nan: str = "propagated",
-    tie: str = "first_nan",
+    tie: str | None = None,
     unpicked: str = "first_tap",
     edge: str = "skip",
     edge_value: float = 0.0,
@@ -73,17 +79,18 @@ def max_pool(
 ) -> PoolPlan:
     """Greatest tap of each window; `start`, `nan`, `tie`, `unpicked`, `edge`, `empty`, `index_base` as in plan/kinds.
 
-    Unless told otherwise a NaN wins, the first of several, in the result and in where the gradient goes.
+    Unless told otherwise a NaN wins, in the result and, the first of several, the gradient. `tie` follows `nan`: "first_nan"
+    where a NaN wins, else "first".
     """
     place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS | INTEGERS, WHY),
+        dtype=require_dtype(dtype, FLOATS | INTEGERS | BOOL, WHY),
         axes=axes,
         reduce=Reduce.MAX,
         layout=place,
         start=kind(Start, start, "start"),
         nan=kind(Nan, nan, "nan"),
-        tie=kind(Tie, tie, "tie"),
+        tie=kind(Tie, tie or _tie(nan), "tie"),
         unpicked=kind(Unpicked, unpicked, "unpicked"),
         edge=kind(Edge, edge, "edge"),
         edge_value=float(edge_value),
@@ -141,10 +148,12 @@ def adaptive_pool(
     reduce: str = "average",
     layout: str = "channels_first",
     nan: str = "propagated",
-    tie: str = "first_nan",
+    tie: str | None = None,
 ) -> PoolPlan:
     """Windows [floor(i*n/o), ceil((i+1)*n/o)); `reduce` "average" or "max", the latter's `nan`, `tie` as in plan/kinds."""
-    return adaptive(shape, dtype, output_size, reduce, layout, WHY, nan=kind(Nan, nan, "nan"), tie=kind(Tie, tie, "tie"))
+    return adaptive(
+        shape, dtype, output_size, reduce, layout, WHY, nan=kind(Nan, nan, "nan"), tie=kind(Tie, tie or _tie(nan), "tie")
+    )
 
 
 def fractional_pool(

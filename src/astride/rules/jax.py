@@ -16,6 +16,7 @@ from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
 from ._arguments import (
+    BOOL,
     FLOATS,
     INTEGERS,
     Pads,
@@ -59,7 +60,7 @@ def max_pool(
     holes = any(axis.input_dilation > 1 for axis in axes)
     takes_part = padded and not holes and dtype in FLOATS  # in integers there is no gradient to tell
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS | INTEGERS, WINDOWS),
+        dtype=require_dtype(dtype, FLOATS | INTEGERS | BOOL, WINDOWS),
         axes=axes,
         reduce=Reduce.MAX,
         layout=place,

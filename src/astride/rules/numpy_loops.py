@@ -15,6 +15,7 @@ from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
 from ._arguments import (
+    BOOL,
     FLOATS,
     INTEGERS,
     Pads,
@@ -51,7 +52,7 @@ def max_pool(
     """`x[window].max()`: a NaN wins; under the mask idioms its window has no gradient (mask) or a NaN one (share)."""
     place, axes = _windows(shape, layout, kernel, stride, padding, dilation)
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS | INTEGERS, IDIOM),
+        dtype=require_dtype(dtype, FLOATS | INTEGERS | BOOL, IDIOM),
         axes=axes,
         reduce=Reduce.MAX,
         layout=place,
