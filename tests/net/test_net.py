@@ -242,7 +242,7 @@ def test_memory_is_planned_before_it_is_taken() -> None:
 
 def test_the_networks_own_memory_is_not_held_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is free is asked when the network is made; by the next reshape the network itself is part of what is used."""
-    monkeypatch.setattr(memory, "available", lambda: 4000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 4000)
     made = net(data(data=(1, 4)), ip("a", "data"))
     monkeypatch.setattr(memory, "available", lambda: 10)
     made.forward(data=np.zeros((20, 4)))
