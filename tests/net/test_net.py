@@ -244,7 +244,7 @@ def test_the_networks_own_memory_is_not_held_against_it(monkeypatch: pytest.Monk
     """What is free is asked when the network is made; by the next reshape the network itself is part of what is used."""
     monkeypatch.setattr(memory, "free_memory", lambda: 4000)
     made = net(data(data=(1, 4)), ip("a", "data"))
-    monkeypatch.setattr(memory, "available", lambda: 10)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10)
     made.forward(data=np.zeros((20, 4)))
     with pytest.raises(ArgumentError, match="<= 3000 bytes"):
         made.forward(data=np.zeros((100, 4)))
