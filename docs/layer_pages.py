@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from astride.caffe import load_caffe
 from astride.caffe.dialects import schema
 from astride.caffe.translate import TRANSLATORS
+from astride.errors import AstrideError
 from astride.layers import LAYERS, Layer, layer_class
 from astride.layers.fillers import FILLERS
 from astride.net import Net, Phase
@@ -21,6 +23,20 @@ EXAMPLE = re.compile(r"^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r"^(?P<label>[A-Za-z_]+) {2,}(?P<text>\S.*)$")
 EVERYWHERE = ("name", "type", "bottom", "top", "phase", "loss_weight", "param", "propagate_down", "include", "exclude")
 Table = Callable[[list[str], list[list[str]]], str]
+
+
+class Half:
+    """What the Python layer of its page does."""
+
+    def reshape(self, bottom: Any, top: Any) -> None:
+        top[0].reshape(*bottom[0].shape)
+
+    def forward(self, bottom: Any, top: Any) -> None:
+        top[0].data[...] = bottom[0].data / 2
+
+
+GIVEN: Mapping[str, Mapping[str, Any]] = {"Python": {"python_layers": (Half,)}}
+"""What load_caffe needs for a page's example besides its text."""
 
 
 def write(folder: Path, table: Table) -> None:
@@ -44,11 +60,16 @@ def page(kind: str, table: Table) -> str:
             "## In a network\n",
             facts(layer_class(kind)),
             "The example below has these shapes:\n",
-            table(["blob", "shape"], shapes(load_caffe(text, seed=0), kind)),
+            table(["blob", "shape"], shapes(network(kind), kind)),
             "## Fields\n",
             *(fields or ["None of its own.\n"]),
         ]
     )
+
+
+def network(kind: str) -> Net:
+    """The page's example, loaded."""
+    return load_caffe(example(kind), seed=0, **GIVEN.get(kind, {}))
 
 
 def example(kind: str) -> str:
@@ -169,7 +190,8 @@ def messages_of(kind: str, text: str) -> list[str]:
     """The parts of a layer's message that its translation reads: `pooling_param` and the like."""
     layers = read_prototxt(text.encode(), "NetParameter", schema=schema()).message.layer
     seen: list[str] = []
-    TRANSLATORS[kind](Reader(next(layer for layer in layers if layer.type == kind), seen), Phase.TEST)
+    with suppress(AstrideError):  # of a file or class that the text names
+        TRANSLATORS[kind](Reader(next(layer for layer in layers if layer.type == kind), seen), Phase.TEST)
     return seen
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from astride.caffe import build_net, load_caffe
-from astride.errors import ArgumentError, ArrayError, ModelFileError, PrototxtError, UnsupportedError
+from astride.errors import ArgumentError, ArrayError, ModelFileError, PrototxtError
 from astride.layers import ArraySource
 from astride.net import Net, Phase
 from astride.proto import message, parse
@@ -263,9 +263,7 @@ def test_unknown_fields_can_be_passed_over() -> None:
     assert load_caffe(text, allow_unknown_fields=True).outputs == ["prob"]
 
 
-def test_what_cannot_be_asked_for_yet() -> None:
+def test_dialects_are_known_by_name() -> None:
     with pytest.raises(ArgumentError, match="one of bvlc"):
         load_caffe(CONV_IP, dialect="yolo")
     assert load_caffe(CONV_IP, dialect="bvlc").outputs == ["prob"]
-    with pytest.raises(UnsupportedError, match="written in Python"):
-        load_caffe(CONV_IP, python_layers=[object])

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
 
 import numpy as np
 
-from ..errors import ArgumentError, AstrideError, PrototxtError, UnsupportedError
+from ..errors import ArgumentError, AstrideError, PrototxtError
 from ..layers import Source as Samples
 from ..net import Net, Node, Phase
 from ..proto import Message, Parsed, Source, read_prototxt
 from .dialects import schema
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer
+from .python_layers import Allowed, PythonClasses
 from .state import State, included
 from .translate import check_types, node
 from .upgrade import Upgraded, upgrade
@@ -36,7 +38,7 @@ def load_caffe(
     dialect: str | None = None,
     allow_unknown_fields: bool = False,
     allow_missing: bool = False,
-    python_layers: Sequence[type] = (),
+    python_layers: Sequence[type | ModuleType] = (),
     max_memory: int | None = None,
     seed: Seed = None,
     sources: Mapping[str, Samples] | None = None,
@@ -48,6 +50,7 @@ def load_caffe(
     phase, level, stages  what include and exclude rules are asked about
     allow_unknown_fields  pass over fields the schema lacks instead of listing them as an error
     allow_missing         let layers that the weights lack begin with their fillers
+    python_layers         the classes that Python layers may run, or modules that hold them; none but these is run
     max_memory            bytes the network may take; by default three quarters of what is free
     seed                  for fillers and dropout; an int, or a RandomState to draw from
     sources               data layer name -> where it draws its batches from
@@ -59,11 +62,18 @@ def load_caffe(
     """
     grammar = schema(dialect)
     stages = (stages,) if isinstance(stages, str) else stages
-    if python_layers:
-        raise UnsupportedError("layers written in Python cannot run yet", given={"python_layers": list(python_layers)})
+    python = Allowed(python_layers)
     parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields, schema=grammar)
     net = build_net(
-        parsed.message, phase, level=level, stages=stages, seed=seed, sources=sources, max_memory=max_memory, lines=parsed
+        parsed.message,
+        phase,
+        level=level,
+        stages=stages,
+        seed=seed,
+        sources=sources,
+        python_layers=python,
+        max_memory=max_memory,
+        lines=parsed,
     )
     if weights is not None:
         load_weights(net, weights, allow_missing=allow_missing)
@@ -78,6 +88,7 @@ def build_net(
     stages: Iterable[str] = (),
     seed: Seed = None,
     sources: Mapping[str, Samples] | None = None,
+    python_layers: PythonClasses | None = None,
     max_memory: int | None = None,
     dtype: str = "float32",
     lines: Parsed | None = None,
@@ -87,7 +98,7 @@ def build_net(
     try:
         kept, placed = _filtered(message, state, lines)
         check_types([(layer, line) for layer, line in placed if layer.name not in (sources or {})])
-        nodes = _nodes(placed, state.phase, sources or {})
+        nodes = _nodes(placed, state.phase, sources or {}, python_layers or Allowed())
         net = Net(
             nodes,
             name=message.name,
@@ -165,10 +176,10 @@ def _lines(upgraded: Upgraded, message: Message, lines: Parsed | None) -> list[i
     return [lines.line_of(message, "input") if origin is None else lines.line_of(given[origin]) for origin in upgraded.origins]
 
 
-def _nodes(placed: Placed, phase: Phase, sources: Mapping[str, Samples]) -> list[Node]:
+def _nodes(placed: Placed, phase: Phase, sources: Mapping[str, Samples], python: PythonClasses) -> list[Node]:
     check_sources(sources, [layer.name for layer, _ in placed])
     nodes = []
     for layer, line in placed:
         source = sources.get(layer.name)
-        nodes.append(node(layer, phase, line) if source is None else fed_layer(layer, source, line))
+        nodes.append(node(layer, phase, line, python) if source is None else fed_layer(layer, source, line))
     return nodes

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ..errors import ArgumentError, ModelFileError, UnsupportedError
@@ -15,6 +16,7 @@ from ..proto import Parsed, Source, read_prototxt
 from ..train import Communicator, Constants, Policy, Settings, Solver, find_update
 from .dialects import schema
 from .load import build_net
+from .python_layers import Allowed
 from .upgrade import upgrade_solver
 from .weights import load_weights
 
@@ -33,13 +35,14 @@ def load_solver(
     snapshot_prefix: str | os.PathLike[str] | None = None,
     communicator: Communicator | None = None,
     allow_unknown_fields: bool = False,
+    python_layers: Sequence[type | ModuleType] = (),
     max_memory: int | None = None,
 ) -> Solver:
     """A Solver with its nets from a solver prototxt (a path, text, bytes or open file).
 
     `net` stands in for every net the solver names. `sources` and `test_sources` give data layers, by layer name, what they
     draw from. `weights` are loaded before training, after those of the solver's own `weights` field. `seed` and
-    `snapshot_prefix` go before the solver's.
+    `snapshot_prefix` go before the solver's. `python_layers` are the classes that Python layers may run, or their modules.
 
     A net file that is no absolute path is looked for beside the solver's file, then in the working directory. The prefix of
     snapshots is, as in Caffe, relative to the working directory.
@@ -55,8 +58,9 @@ def load_solver(
     train, tests = chosen.train(), chosen.tests()
     settings = _settings(message, len(tests), seed, _prefix(file, message, snapshot_prefix))
     update = find_update(message.type)
-    train_net = _build(train, "TRAIN", sources, settings.seed, max_memory)
-    test_nets = [_build(test, "TEST", test_sources, settings.seed, max_memory) for test in tests]
+    common = {"seed": settings.seed, "python_layers": Allowed(python_layers), "max_memory": max_memory}
+    train_net = _build(train, "TRAIN", sources, common)
+    test_nets = [_build(test, "TEST", test_sources, common) for test in tests]
     for name in (part.strip() for field in message.weights for part in field.split(",")):
         load_weights(train_net, _find(name, folder, "weights"), allow_missing=True)
     if weights is not None:
@@ -163,9 +167,8 @@ class _Nets:
         return _Described(parsed, message, level, tuple(stages))
 
 
-def _build(net: _Described, phase: str, sources: Mapping[str, Samples] | None, seed: int | None, max_memory: int | None) -> Net:
-    state: dict[str, Any] = {"level": net.level, "stages": net.stages}
-    return build_net(net.message, phase, **state, seed=seed, sources=sources, max_memory=max_memory, lines=net.parsed)
+def _build(net: _Described, phase: str, sources: Mapping[str, Samples] | None, common: Mapping[str, Any]) -> Net:
+    return build_net(net.message, phase, level=net.level, stages=net.stages, sources=sources, lines=net.parsed, **common)
 
 
 def _find(name: str, folder: Path, what: str) -> Path:

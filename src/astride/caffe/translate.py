@@ -24,6 +24,7 @@ from ..net import Node, ParamSpec, Phase
 from ..proto import Message, nearest
 from ..rules import caffe as rules
 from .fields import filler, present, window_fields
+from .python_layers import Allowed, PythonClasses, python_layer
 from .state import enum_name
 from .translate_elementwise import ELEMENTWISE
 from .translate_layout import LAYOUT
@@ -34,12 +35,12 @@ from .translate_recurrent import RECURRENT
 Translator = Callable[[Message, Phase], Layer]
 
 
-def node(message: Message, phase: Phase, line: int | None) -> Node:
+def node(message: Message, phase: Phase, line: int | None, python: PythonClasses) -> Node:
     """The layer of a message in its place in the graph. Errors gain the layer's name, its type and the line."""
     # A layer's own phase, which few set, is stronger than the network's.
     own = Phase(enum_name(message, "phase")) if message.HasField("phase") else phase
     try:
-        layer = TRANSLATORS[message.type](message, own)
+        layer = python_layer(message, own, python) if message.type == "Python" else TRANSLATORS[message.type](message, own)
     except AstrideError as error:
         error.within(operator=f'layer "{message.name}" ({message.type})', given={"line": line} if line else None)
         raise
@@ -158,6 +159,10 @@ def _memory_data(message: Message, phase: Phase) -> Layer:
     return MemoryData(p.batch_size, [(p.channels, p.height, p.width), ()])
 
 
+def _python(message: Message, phase: Phase) -> Layer:
+    return python_layer(message, phase, Allowed())
+
+
 TRANSLATORS: dict[str, Translator] = {
     "Accuracy": _accuracy,
     "Convolution": _convolution,
@@ -167,6 +172,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Input": _input,
     "MemoryData": _memory_data,
     "Pooling": _pooling,
+    "Python": _python,
     "Softmax": _softmax,
     **ELEMENTWISE,
     **LAYOUT,

@@ -49,6 +49,7 @@ LAYERS: dict[str, str] = {
     "Permute": "permute",
     "Pooling": "pooling",
     "Power": "power",
+    "Python": "python",
     "RNN": "rnn",
     "ReLU": "relu",
     "Reduction": "reduction",
