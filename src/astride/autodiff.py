@@ -32,8 +32,8 @@ def vjp(fn: Callable[..., Any], *args: Any, wrt: Sequence[int] | int | None = No
               with several results g belongs to the first, or is a tuple with None where nothing flows back
     Numbers   computed by the backend that ran forward; pull may be called again and again. The arrays given are held,
               not copied: they must not change before the last pull
-              vjp(pull, g) is the double backward of convolutions, their transposes, average, max, min and Lp pooling, fold
-              and unfold: (pull(g), pull2), where pull2(a cotangent per gradient) gives the gradient by g, then one per argument
+              vjp(pull, g) is the double backward of every operator with a window, but not of functions of your own:
+              (pull(g), pull2), where pull2(a cotangent per gradient) gives the gradient by g, then one per argument
     Raises    UnsupportedError: fn is not an operator of astride, a window_op or a function of astride.like; pull2 of any
               other operator
               ArgumentError: `wrt` names a position that holds no floating array; ArrayError: g does not fit

@@ -12,6 +12,7 @@ from tests.compare import assert_near, assert_same
 import astride
 from astride.like import caffe, mps
 from astride.like import pytorch as F
+from astride.ops.softmax import softmax
 
 PLACES = 6
 RANKS = [((2, 2, 7), (3,)), ((1, 2, 5, 6), (3, 2)), ((1, 2, 3, 4, 4), (2, 3, 2))]
@@ -186,11 +187,73 @@ def test_half_types() -> None:
         assert_near(half, double, 1e-2)
 
 
+@pytest.mark.parametrize("backend", ["scatter", "loops2", "loops4"])
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_unpooling(backend: str, layout: str) -> None:
+    """Places that overlap are read by several values, each of which returns its cotangent."""
+    x, indices = apart((2, 3, 3, 2)), np.random.default_rng(0).integers(0, 12, (2, 3, 3, 2))
+    if layout == "channels_last":
+        x, indices = np.moveaxis(x, 1, -1), np.moveaxis(indices, 1, -1)
+    assert_right(astride.max_unpool, x, indices, output_size=(4, 3), layout=layout, backend=f"reference:{backend}")
+    x, indices = np.array([[[1.0, 2, 3]]]), np.array([[[1, 1, 3]]])
+    y, pull = astride.vjp(astride.max_unpool, x, indices, output_size=4)
+    by_g, by_x, by_indices = astride.vjp(pull, np.ones_like(y))[1](np.array([[[1.0, 10, 100]]]))
+    assert by_g.tolist() == [[[0, 11, 0, 100]]] and by_x.tolist() == [[[0, 0, 0]]] and by_indices is None
+
+
+def test_unpooling_counted_otherwise() -> None:
+    x, indices = apart((1, 2, 2)), np.array([[[7, 0], [3, 7]]])
+    assert_right(astride.max_unpool, x, indices, output_size=4, index_base="tensor")
+    assert_right(astride.max_unpool, x, indices % 3, output_size=5, index_size=3)
+
+
+@pytest.mark.parametrize("backend", ["gather", "loops4"])
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_fractional(backend: str, layout: str) -> None:
+    x = apart((2, 2, 7, 6)) if layout == "channels_first" else np.moveaxis(apart((2, 2, 7, 6)), 1, -1)
+    common: dict[str, Any] = dict(kernel=(3, 2), seed=1, layout=layout, backend=f"reference:{backend}")
+    assert_right(astride.fractional_pool, x, output_size=(4, 5), **common)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize(("shape", "kernel"), RANKS)
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_stochastic(training: bool, shape: tuple[int, ...], kernel: tuple[int, ...], layout: str) -> None:
+    x = np.abs(apart(shape)) + 0.1
+    if layout == "channels_last":
+        x = np.moveaxis(x, 1, -1)
+    window: dict[str, Any] = dict(kernel=kernel, stride=1, padding=1, layout=layout, training=training)
+    assert_right(astride.stochastic_pool, x, **window, **({"seed": 3} if training else {}))
+
+
+def test_a_stochastic_window_of_zeros() -> None:
+    y, pull = astride.vjp(astride.stochastic_pool, np.zeros((1, 1, 4)), kernel=2)
+    by_g, by_x = astride.vjp(pull, np.ones_like(y))[1](np.ones((1, 1, 4)))
+    assert not by_g.any() and not by_x.any()
+
+
+@pytest.mark.parametrize("backend", ["columns", "loops4"])
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_deformable(backend: str, layout: str) -> None:
+    """By x, offset, w, mask and b, in two dimensions and, without mask and b, in one and three."""
+    rng = np.random.default_rng(1)
+    shapes = [(2, 4, 4, 3), (2, 2 * 4 * 2, 3, 2), (2, 2, 2, 2), (2, 2 * 4, 3, 2), (2,)]
+    x, offset, w, mask, b = (rng.normal(size=shape) for shape in shapes)
+    if layout == "channels_last":
+        x, offset, mask = (np.moveaxis(a, 1, -1) for a in (x, offset, mask))
+    common: dict[str, Any] = dict(groups=2, offset_groups=2, layout=layout, backend=f"reference:{backend}", tolerance=1e-5)
+    assert_right(astride.deform_conv, x, offset, w, b, mask, **common)
+    for rank in (1, 3):
+        x, w = rng.normal(size=(1, 2, *[3] * rank)), rng.normal(size=(3, 2, *[2] * rank))
+        assert_right(astride.deform_conv, x, rng.normal(size=(1, 2**rank * rank, *[2] * rank)), w, tolerance=1e-5)
+
+
 def test_others_refuse() -> None:
-    x = np.abs(apart((1, 1, 6)))
-    y, pull = astride.vjp(astride.stochastic_pool, x, kernel=2)
+    """A network's dense operators have none."""
+    x = apart((1, 2, 6))
+    y, pull = astride.vjp(softmax, x)
     gradients, pull2 = astride.vjp(pull, np.ones_like(y))
-    with pytest.raises(astride.UnsupportedError, match="stochastic_pool: the operator has no double backward"):
+    with pytest.raises(astride.UnsupportedError, match="softmax: the operator has no double backward"):
         pull2(gradients)
     with pytest.raises(astride.ArgumentError, match="a pull takes the gradient g alone"):
         astride.vjp(pull, y, y)

@@ -21,15 +21,27 @@ from ._windows import Indices, as_channels_first
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corner:
-    """One of the 2^rank pixels around every tap: flat places (N, G, taps * out), weights, and per axis how a weight grows."""
+    """One of the 2^rank pixels around every tap: flat places (N, G, taps * out), whether they are in the input, and per axis
+    the share of the weight, which grows (sign 1) or falls (-1) as the tap moves on."""
 
     places: Indices
-    weight: Array
-    slopes: tuple[Array, ...]
+    inside: Array
+    shares: tuple[Array, ...]
+    signs: tuple[int, ...]
 
     def read(self, x: Array) -> Array:
         """x (N, G, C/G, plane) at these places: (N, G, C/G, taps * out)."""
         return np.take_along_axis(x, self.places[:, :, None], axis=-1)
+
+    def slope(self, *axes: int) -> Array:
+        """The derivative of the weight by the tap's place on these axes, each named once; by none the weight itself."""
+        sign = math.prod(self.signs[a] for a in axes)
+        rest = [share for a, share in enumerate(self.shares) if a not in axes]
+        return np.where(self.inside, math.prod(rest, start=np.full_like(self.shares[0], sign)), 0)
+
+    @property
+    def weight(self) -> Array:
+        return self.slope()
 
 
 def corners(plan: DeformPlan, offset: Array) -> Iterator[Corner]:
@@ -53,12 +65,12 @@ def corners(plan: DeformPlan, offset: Array) -> Iterator[Corner]:
         for axis, low, bit in zip(plan.axes, lows, bits, strict=True):
             inside = inside & (low + bit >= 0) & (low + bit < axis.size)
             places = places * axis.size + np.clip(low + bit, 0, axis.size - 1)
-        slopes = [
-            np.where(inside, (1 if bits[a] else -1) * math.prod(shares[:a] + shares[a + 1 :], start=np.ones_like(parts[0])), 0)
-            for a in range(rank)
-        ]
-        weight = np.where(inside, math.prod(shares), 0)
-        yield Corner(places.reshape(flat), weight.reshape(flat), tuple(s.reshape(flat) for s in slopes))
+        yield Corner(
+            places.reshape(flat),
+            inside.reshape(flat),
+            tuple(share.reshape(flat) for share in shares),
+            tuple(1 if bit else -1 for bit in bits),
+        )
 
 
 def forward_columns(plan: DeformPlan, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]:
@@ -89,18 +101,76 @@ def backward_columns(plan: DeformPlan, dy: Array, saved: Saved, *, want: Sequenc
     if parts.mask is not None:
         arriving = arriving * parts.mask[:, :, None]
     dx, doffset = np.zeros(parts.x.shape, g.dtype), np.zeros((len(plan.axes), *dmask.shape), g.dtype)
-    index = tuple(np.ogrid[tuple(slice(n) for n in parts.x.shape[:3])])
     for corner in corners(plan, parts.offset):
         along = (arriving * corner.read(parts.x)).sum(axis=2)
-        for a, slope in enumerate(corner.slopes):
-            doffset[a] += along * slope
-        np.add.at(
-            dx,
-            (*(i[..., None] if i.ndim == 3 else i for i in index), corner.places[:, :, None]),
-            arriving * corner.weight[:, :, None],
-        )
+        for a in range(len(plan.axes)):
+            doffset[a] += along * corner.slope(a)
+        add_at(dx, corner, arriving * corner.weight[:, :, None])
     db = g.sum(axis=(0, *range(2, g.ndim)))
     return returned(plan, saved, dy.dtype, (dx, doffset, dw, None if mask is None else dmask, db), want)
+
+
+def twice(plan: DeformPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """The sum of cotangents times gradients is that of dy times the output's change as all arrays move along their cotangents:
+    this is the change, and the change's own way back. Between whole pixels a weight is a product of one factor an axis, so its
+    second derivative by one axis is 0."""
+    x, offset, w, mask = saved.x, saved.extra["offset"], saved.w, saved.extra["mask"]
+    assert x is not None and w is not None
+    cx, co, cw, cm, cb = (*cotangents, None, None, None)[:5]
+    parts = parted(plan, x, offset, mask)
+    moved = parted(
+        plan,
+        *(
+            None if a is None else np.zeros_like(a) if c is None else c
+            for a, c in zip((x, offset, mask), (cx, co, cm), strict=True)
+        ),
+    )
+    rank, images = len(plan.axes), x.shape[0]
+    steps = [
+        moved.offset.reshape(images, plan.offset_groups, plan.taps, rank, positions(plan))[:, :, :, a].reshape(
+            *parts.x.shape[:2], -1
+        )
+        for a in range(rank)
+    ]
+    weights, turned = matrix(plan, w), matrix(plan, np.zeros_like(w) if cw is None else cw)
+    one, none = (1, 0) if parts.mask is None or moved.mask is None else (parts.mask[:, :, None], moved.mask[:, :, None])
+
+    sampled = samples(plan, parts)
+    change = np.zeros_like(sampled)
+    for corner in corners(plan, parts.offset):
+        along = sum(corner.slope(a) * steps[a] for a in range(rank))
+        change += corner.weight[:, :, None] * corner.read(moved.x) + along[:, :, None] * corner.read(parts.x)
+    columns, moves = columns_of(plan, sampled * one), columns_of(plan, change * one + sampled * none)
+    y = (np.matmul(weights, moves) + np.matmul(turned, columns)).reshape(images, plan.out_channels, *[a.out for a in plan.axes])
+    if cb is not None:
+        y += cb.astype(y.dtype).reshape(-1, *[1] * rank)
+    by_dy = np.empty(dy.shape, dy.dtype)
+    as_channels_first(by_dy, plan.layout)[...] = y
+
+    rows = np.ascontiguousarray(as_channels_first(dy, plan.layout), plan.accumulate)
+    rows = rows.reshape(images, plan.groups, plan.out_channels // plan.groups, positions(plan))
+    by_w = np.matmul(rows, moves.swapaxes(-1, -2)).sum(axis=0).reshape(plan.weight_shape)
+    to_columns = np.matmul(weights.swapaxes(-1, -2), rows).reshape(sampled.shape)
+    to_moves = np.matmul(turned.swapaxes(-1, -2), rows).reshape(sampled.shape)
+    by_mask = (to_columns * change + to_moves * sampled).sum(axis=2)
+    to_sampled, to_change = to_moves * one + to_columns * none, to_columns * one
+    by_x, by_offset = np.zeros_like(parts.x), np.zeros((rank, *by_mask.shape), by_mask.dtype)
+    for corner in corners(plan, parts.offset):
+        along = sum(corner.slope(a) * steps[a] for a in range(rank))
+        add_at(by_x, corner, to_sampled * corner.weight[:, :, None] + to_change * along[:, :, None])
+        still, slid = corner.read(parts.x), corner.read(moved.x)
+        for a in range(rank):
+            bent = sum(corner.slope(a, b) * steps[b] for b in range(rank) if b != a)
+            by_offset[a] += (to_sampled * still + to_change * slid).sum(axis=2) * corner.slope(a) + (to_change * still).sum(
+                axis=2
+            ) * bent
+    return by_dy, returned(plan, saved, dy.dtype, (by_x, by_offset, by_w, None if mask is None else by_mask, None), want)
+
+
+def add_at(dx: Array, corner: Corner, values: Array) -> None:
+    """Add to the pixels of one corner; dx (N, G, C/G, plane), values (N, G, C/G, taps * out)."""
+    index = np.ogrid[tuple(slice(n) for n in dx.shape[:3])]
+    np.add.at(dx, (*(i[..., None] for i in index), corner.places[:, :, None]), values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,6 +250,6 @@ def returned(
 
 
 KERNELS = (
-    Kernel("columns", forward_columns, backward_columns),
-    Kernel("loops4", loops.forward, loops.backward),
+    Kernel("columns", forward_columns, backward_columns, twice=twice),
+    Kernel("loops4", loops.forward, loops.backward, twice=twice),
 )

@@ -91,6 +91,17 @@ def backward_loops4(plan: FractionalPlan, dy: Array, saved: Saved, *, want: Sequ
     return (dx, None)
 
 
+def twice(plan: FractionalPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """The gradient moves dy and is piecewise constant in x: dy's own is the cotangent of each window's winner."""
+    assert saved.offsets is not None and cotangents[0] is not None
+    arriving = as_channels_first(cotangents[0], plan.layout)
+    gradient = np.empty(dy.shape, dy.dtype)
+    view = as_channels_first(gradient, plan.layout)
+    for offset, tap in enumerate(np.ndindex(*plan.kernel)):
+        np.copyto(view, arriving[_pixels(saved.extra["starts"], tap)], where=saved.offsets == offset)
+    return gradient, (None, None)
+
+
 def _pixels(begins: Sequence[Indices], tap: tuple[int, ...]) -> tuple[Indices, ...]:
     """The pixel one tap reads in every window, as an index of (N, C, *size)."""
     rank = len(begins)
@@ -112,4 +123,7 @@ def _saved(x: Array, samples: Array, offsets: Array, begins: tuple[Indices, ...]
     return Saved((x.shape, samples.shape), offsets=offsets, extra={"starts": begins})
 
 
-KERNELS = (Kernel("gather", forward_gather, backward_gather), Kernel("loops4", forward_loops4, backward_loops4))
+KERNELS = (
+    Kernel("gather", forward_gather, backward_gather, twice=twice),
+    Kernel("loops4", forward_loops4, backward_loops4, twice=twice),
+)

@@ -104,6 +104,18 @@ def backward_loops4(plan: UnpoolPlan, dy: Array, saved: Saved, *, want: Sequence
     return (dx, None)
 
 
+def twice(plan: UnpoolPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """The gradient reads dy and does not see x: every place of dy gets the cotangents of all that read it."""
+    assert cotangents[0] is not None
+    arriving = as_channels_first(cotangents[0], plan.layout)
+    flat = _flat(plan, arriving.shape, checked(plan, cotangents[0].shape, saved.extra["indices"]))
+    total = np.zeros(dy.size, np.result_type(dy.dtype, np.float32) if dy.dtype.kind not in "iu" else dy.dtype)
+    np.add.at(total, flat.reshape(-1), arriving.reshape(-1))
+    gradient = np.empty(dy.shape, dy.dtype)
+    as_channels_first(gradient, plan.layout)[...] = total.reshape(*arriving.shape[:2], *plan.out)
+    return gradient, (None, None)
+
+
 def _flat(plan: UnpoolPlan, shape: tuple[int, ...], places: Indices) -> Indices:
     """Positions in the whole output, (N, C, *out) row-major."""
     if plan.counted != plan.out:
@@ -141,7 +153,7 @@ def _gradient(plan: UnpoolPlan, dy: Array, saved: Saved) -> tuple[Array, Array, 
 
 
 KERNELS = (
-    Kernel("scatter", forward_scatter, backward_scatter),
-    Kernel("loops2", forward_loops2, backward_loops2),
-    Kernel("loops4", forward_loops4, backward_loops4),
+    Kernel("scatter", forward_scatter, backward_scatter, twice=twice),
+    Kernel("loops2", forward_loops2, backward_loops2, twice=twice),
+    Kernel("loops4", forward_loops4, backward_loops4, twice=twice),
 )

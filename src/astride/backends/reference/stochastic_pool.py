@@ -15,6 +15,7 @@ import numpy as np
 from ...plan import PoolPlan
 from ...plan.kinds import Reduce
 from ..protocol import Array, Arrays, Saved, no_offset
+from ._extreme_twice import twice_of
 from ._pool_ladder import OneWindow, kernels, new_offsets, saved_record
 from ._windows import PixelGradient, Place, as_channels_first, extension, taps
 
@@ -129,4 +130,31 @@ def backward_im2col(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[b
     return (gradient.finish(), None)
 
 
-KERNELS = kernels(OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps), forward_im2col, backward_im2col)
+def twice(plan: PoolPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
+    """Of a draw as of a maximum. At test time, with T = sum x, c the cotangent, C = sum c and X = sum c x, the gradient gives
+    dy s, s = (2X - yC)/T, whose derivative by dy is s and by x is dy/T (2c - C(2x - y)/T - s)."""
+    if saved.offsets is not None:
+        return drawn_twice(plan, dy, saved, cotangents, want=want)
+    assert cotangents[0] is not None and saved.x is not None and saved.y is not None and saved.shapes[0] is not None
+    cv, xv, yv, dyv = (as_channels_first(a, plan.layout) for a in (cotangents[0], saved.x, saved.y, dy))
+    total, count, weighed = (np.zeros(yv.shape, plan.accumulate) for _ in range(3))
+    for tap in taps(plan.axes):
+        tap.put(total, tap.of(total) + tap.read(xv))
+        tap.put(count, tap.of(count) + tap.read(cv))
+        tap.put(weighed, tap.of(weighed) + np.multiply(tap.read(cv), tap.read(xv), dtype=plan.accumulate))
+    positive = total > 0
+    share = np.divide(1, total, out=np.zeros_like(total), where=positive)
+    slope = (2 * weighed - yv * count) * share
+    by_dy = np.empty(dy.shape, dy.dtype)
+    as_channels_first(by_dy, plan.layout)[...] = np.where(positive, slope, 0)
+    by_x = PixelGradient(saved.shapes[0], dy.dtype, plan.layout, extension(plan.axes, plan.edge), plan.accumulate)
+    for tap in taps(plan.axes):
+        bend = (2 * tap.read(xv) - tap.of(yv)) * tap.of(count) * tap.of(share)
+        change = (2 * tap.read(cv) - bend - tap.of(slope)) * tap.of(share) * tap.of(dyv)
+        tap.add(by_x.total, np.where(tap.of(positive), change, 0))
+    return by_dy, (by_x.finish(), None)
+
+
+drawn_twice = twice_of(rows_gradient)
+
+KERNELS = kernels(OneWindow(numbers, numbers_gradient, rows, rows_gradient, empty, keeps), forward_im2col, backward_im2col, twice)
