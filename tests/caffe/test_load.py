@@ -265,5 +265,5 @@ def test_unknown_fields_can_be_passed_over() -> None:
 
 def test_dialects_are_known_by_name() -> None:
     with pytest.raises(ArgumentError, match="one of bvlc"):
-        load_caffe(CONV_IP, dialect="yolo")
+        load_caffe(CONV_IP, dialect="theano")
     assert load_caffe(CONV_IP, dialect="bvlc").outputs == ["prob"]

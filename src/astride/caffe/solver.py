@@ -208,7 +208,7 @@ def _settings(message: Any, tests: int, seed: int | None, prefix: str) -> Settin
     return Settings(
         policy=policy,
         type=message.type,
-        constants=Constants(momentum=message.momentum),
+        constants=Constants(message.momentum, message.momentum2, message.rms_decay, message.delta),
         weight_decay=message.weight_decay,
         regularization=message.regularization_type,
         clip_gradients=message.clip_gradients,

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from astride.errors import ArgumentError
 from astride.proto import table_layers, table_legacy, table_net
+from astride.proto.merge import merge_lines
 
 Message: TypeAlias = Any
 """A protobuf message. Its fields are attributes made at run time, which no type checker can know."""
@@ -109,6 +110,17 @@ class Schema:
         for owner, text in (enums or {}).items():
             enum_texts[owner] = f"{enum_texts.get(owner, '')} {text}"
         return Schema(name, texts, enum_texts)
+
+    def merged(self, name: str, messages: Mapping[str, str], *, enums: Mapping[str, str] | None = None, wins: bool) -> Schema:
+        """A copy with the lines of a fork, which may contradict this schema's; `wins` says whose numbers stay.
+
+        The side that loses a number keeps the field under one of ours: see `merge.py`.
+        """
+        texts = dict(self._texts)
+        for owner, text in messages.items():
+            mine = texts.get(owner, "")
+            texts[owner] = merge_lines(text, mine) if wins else merge_lines(mine, text)
+        return Schema(name, texts, {**self._enum_texts, **(enums or {})})
 
     def type(self, name: str) -> MessageType:
         """The table entry of one message."""
