@@ -9,9 +9,21 @@ from ..layers import Parameter
 
 
 def frozen(parameter: Parameter, data: Array | None = None) -> Parameter:
-    """A parameter of these values, or of the parameter's own, that cannot be written to."""
-    memory: Array = np.array(parameter.data if data is None else data, parameter.dtype, order="C")
-    memory.flags.writeable = False
+    """A parameter of these values, or of the parameter's own, that cannot be written to. What is frozen is not copied again."""
+    if data is None and _is_fixed(parameter.data):
+        memory = parameter.data
+    else:
+        memory = np.array(parameter.data if data is None else data, parameter.dtype, order="C")
+        memory.flags.writeable = False
     kept = Parameter(memory.shape, parameter.dtype)
     kept.hold(memory)
     return kept
+
+
+def _is_fixed(array: Array) -> bool:
+    """Whether nobody holds memory that writes to it: every array down to the one that owns it is read-only."""
+    while isinstance(array.base, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array.base is None and not array.flags.writeable

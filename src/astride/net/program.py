@@ -8,8 +8,9 @@ inner product are folded into its weights (fold.py). A run reuses the memory of 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ..backends.protocol import Array
@@ -46,7 +47,9 @@ class Program:
     layer begins every call with nothing remembered. A program may run in several threads at once.
     """
 
-    def __init__(self, net: Net, outputs: Sequence[str] | str | None = None) -> None:
+    def __init__(self, net: Net, outputs: Sequence[str] | str | None = None, *, nodes: Sequence[Node] | None = None) -> None:
+        """Of the network's own graph, or of its layers as `nodes` join them (apart.py)."""
+        nodes = net.nodes if nodes is None else nodes
         if net.phase is not Phase.TEST:
             raise UnsupportedError(
                 "only a network in use is compiled",
@@ -57,14 +60,15 @@ class Program:
         self.name, self.dtype = net.name, net.dtype
         self.inputs = list(net.inputs)
         self.outputs = [outputs] if isinstance(outputs, str) else list(net.outputs if outputs is None else outputs)
+        known = list(dict.fromkeys(top for node in nodes for top in node.tops))
         for name in self.outputs:
-            if name not in net.blobs:
+            if name not in known:
                 raise ArgumentError(
-                    "the network has no such blob", given={"outputs": name}, required=f"one of {', '.join(net.blobs)}"
+                    "the network has no such blob", given={"outputs": name}, required=f"one of {', '.join(known)}"
                 )
         self.shapes: dict[str, Shape] = {name: net.blobs[name].shape for name in self.inputs}
-        nodes = [_frozen(node) for node in net.nodes]
-        self.steps, self._inputs, self._outputs = _trace(nodes, self.inputs, self.outputs)
+        kept = [_frozen(node) for node in nodes]
+        self.steps, self._inputs, self._outputs = _trace(kept, self.inputs, self.outputs)
         self.folded: list[tuple[str, str]] = fold(self.steps, set(self._outputs.values()))
         _release(self.steps, set(self._outputs.values()))
 
@@ -74,6 +78,10 @@ class Program:
         Raises ArgumentError: an input missing or unknown; ArrayError: no array of real numbers; and what the layers raise,
         with the layer's name and the shapes.
         """
+        return self.run(inputs)
+
+    def run(self, inputs: Mapping[str, Any], watch: Callable[[Step, float], None] | None = None) -> dict[str, Array]:
+        """The same; `watch` is told of every step, once it is done, and of the seconds it took."""
         if set(inputs) != set(self.inputs):
             wrong = sorted(set(inputs) ^ set(self.inputs))
             raise ArgumentError(
@@ -93,12 +101,15 @@ class Program:
             top = [idle.pop() if idle else Blob((), self.dtype) for _ in step.writes]
             # layers hold what one pass keeps; a copy a run lets threads share the program
             layer = copy.copy(step.node.layer)
+            start = perf_counter()
             try:
                 layer.reshape(bottom, top)
                 layer.forward(bottom, top)
             except AstrideError as error:
                 blame(error, step.node, bottom)
                 raise
+            if watch is not None:
+                watch(step, perf_counter() - start)
             values.update(zip(step.writes, top, strict=True))
             idle += [values.pop(i) for i in step.frees if i in values]
         return {name: values[self._outputs[name]].data.copy() for name in self.outputs}
