@@ -46,9 +46,8 @@ def small_solver(more: str = "", *, net: str = NET, prefix: Path | None = None) 
     source = {"digits": ShuffledSource(*samples(), seed=5)}
     test = {"digits": ShuffledSource(*samples(), seed=6)}
     policy = "" if "lr_policy" in more else 'lr_policy: "fixed" '
-    return load_solver(
-        SOLVER + policy + more, net=net, sources=source, test_sources=test, snapshot_prefix=prefix or Path("small")
-    )
+    text = SOLVER.replace("momentum: 0.9 ", "") if "momentum:" in more else SOLVER
+    return load_solver(text + policy + more, net=net, sources=source, test_sources=test, snapshot_prefix=prefix or Path("small"))
 
 
 def values(solver: Solver) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""SGD against what Caffe computed: every parameter after every iteration, losses, and Caffe's own snapshot files."""
+"""Solver types against what Caffe computed: every parameter after every iteration, losses, and Caffe's own snapshot files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .nets import GOLDEN
 
 FIXED = np.load(GOLDEN / "sgd_fixed.npz")
 NAMES = ("conv", "ip")
-CASES = sorted(file.stem for file in GOLDEN.glob("sgd_*.npz"))
+CASES = sorted(file.stem for file in GOLDEN.glob("*.npz"))
 TOLERANCE = 1e-4
 
 
@@ -47,7 +47,7 @@ def assert_parameters(solver: Solver, golden: Any, iteration: int) -> None:
 
 def test_there_is_a_case_for_every_policy_and_option() -> None:
     assert {case.removeprefix("sgd_") for case in CASES} == {
-        "fixed", "step", "exp", "inv", "multistep", "poly", "sigmoid", "clip", "itersize",
+        "fixed", "step", "exp", "inv", "multistep", "poly", "sigmoid", "clip", "itersize", "adadelta", "rmsprop",
     }  # fmt: skip
 
 

@@ -33,6 +33,11 @@ POLICIES = {
     "step": 'lr_policy: "step" gamma: 0.5 stepsize: 2',
     "multistep": 'lr_policy: "multistep" gamma: 0.5 stepvalue: 2 stepvalue: 4 stepvalue: 7',
     "inv, iter_size, clip": 'lr_policy: "inv" gamma: 0.1 power: 0.75 iter_size: 2 clip_gradients: 0.5',
+    "Nesterov": 'type: "Nesterov"',
+    "AdaGrad": 'type: "AdaGrad" momentum: 0',
+    "RMSProp": 'type: "RMSProp" momentum: 0 rms_decay: 0.9',
+    "AdaDelta": 'type: "AdaDelta" delta: 1e-6',
+    "Adam": 'type: "Adam" momentum2: 0.99',
 }
 
 

@@ -137,8 +137,8 @@ def test_l1_decay_alone_shrinks_weights_by_its_rate() -> None:
     solver.settings = _settings_of(text)
     weights = solver.net.params["ip"][0]
     before = weights.data.copy()
-    solver._apply(0.1)
-    np.testing.assert_allclose(weights.data, before - 0.05 * np.sign(before), rtol=1e-5, atol=1e-7)
+    assert solver.apply_update() == pytest.approx(0.05)
+    np.testing.assert_allclose(weights.data, before - 0.025 * np.sign(before), rtol=1e-5, atol=1e-7)
 
 
 def _settings_of(text: str) -> object:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -24,6 +25,16 @@ from .need import Need
 from .program import Program
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Functions of a layer's place in the order, called before and after each layer's part of a pass."""
+
+    before_forward: list[Callable[[int], object]] = field(default_factory=list)
+    after_forward: list[Callable[[int], object]] = field(default_factory=list)
+    before_backward: list[Callable[[int], object]] = field(default_factory=list)
+    after_backward: list[Callable[[int], object]] = field(default_factory=list)
 
 
 class Net:
@@ -57,6 +68,7 @@ class Net:
         self.layers: list[Layer] = [node.layer for node in self.nodes]
         self.params: dict[str, list[Parameter]] = {n.name: n.layer.params for n in self.nodes if n.layer.params}
         self.loss = 0.0
+        self.hooks = Hooks()
         self._ran: dict[int, list[Shape]] = {}  # the shapes each layer last ran forward with
         self._need = needs(parts, force=force_backward)
         self._keep(self._need)
@@ -103,6 +115,8 @@ class Net:
         loss = 0.0
         for i in range(start, len(self.nodes) if end is None else end + 1):
             node, bottom, top = self.nodes[i], self._parts.bottoms[i], self._parts.tops[i]
+            for hook in self.hooks.before_forward:
+                hook(i)
             try:
                 node.layer.reshape(bottom, top)
                 node.layer.forward(bottom, top)
@@ -115,6 +129,8 @@ class Net:
                     loss += weight * float(blob.data.sum())
             if self.debug_info:
                 self._report("Forward", node, [(n, "data", b.data) for n, b in zip(node.tops, top, strict=True)])
+            for hook in self.hooks.after_forward:
+                hook(i)
         self.loss = loss
         return loss
 
@@ -145,19 +161,25 @@ class Net:
         need = need or self._need
         self._mark_sums(need)
         for i in range(len(self.nodes) - 1 if start is None else start, end - 1, -1):
-            if not need.layers[i]:
-                continue
-            node, bottom, top = self.nodes[i], self._parts.bottoms[i], self._parts.tops[i]
-            node.layer.param_wanted = need.params[i]
-            try:
-                same_shapes(self._ran.get(i), bottom, top)
-                node.layer.backward(top, need.bottoms[i], bottom)
-            except AstrideError as error:
-                blame(error, node, bottom)
-                raise
-            if self.debug_info:
-                seen = [(n, "diff", b.diff) for n, b, w in zip(node.bottoms, bottom, need.bottoms[i], strict=True) if w]
-                self._report("Backward", node, seen)
+            for hook in self.hooks.before_backward:
+                hook(i)
+            if need.layers[i]:
+                self._layer_backward(i, need)
+            for hook in self.hooks.after_backward:
+                hook(i)
+
+    def _layer_backward(self, i: int, need: Need) -> None:
+        node, bottom, top = self.nodes[i], self._parts.bottoms[i], self._parts.tops[i]
+        node.layer.param_wanted = need.params[i]
+        try:
+            same_shapes(self._ran.get(i), bottom, top)
+            node.layer.backward(top, need.bottoms[i], bottom)
+        except AstrideError as error:
+            blame(error, node, bottom)
+            raise
+        if self.debug_info:
+            seen = [(n, "diff", b.diff) for n, b, w in zip(node.bottoms, bottom, need.bottoms[i], strict=True) if w]
+            self._report("Backward", node, seen)
 
     def _check_gradient(self, name: str, diff: Array) -> None:
         if name not in self.outputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -50,6 +50,7 @@ class Solver:
                 because="Caffe, src/caffe/solver.cpp, InitTestNets",
                 hint="test_iter: 100, once for each test net",
             )
+        update.check(settings.constants)
         self.net = net
         self.settings = settings
         self.update = update
@@ -58,6 +59,10 @@ class Solver:
         self.iter = 0
         self.current_step = 0
         self.listeners: list[Listener] = []
+        self.on_start: list[Callable[[], None]] = []
+        """Called when an iteration begins, its gradients cleared."""
+        self.on_gradients: list[Callable[[], None]] = []
+        """Called when an iteration's gradients are gathered, before they become the update."""
         self.history: list[Array] = [
             np.zeros(parameter.shape, parameter.dtype) for _ in range(update.slots) for parameter in net.learnable
         ]
@@ -157,6 +162,7 @@ class Solver:
         show = bool(settings.display) and self.iter % settings.display == 0
         net.debug_info = settings.debug_info and show
         net.clear_param_diffs()
+        _call(self.on_start)
         loss = 0.0
         outputs: dict[str, Array] = {}
         # Numbers that leave their range are reported by the checks, with their place; NumPy's warnings would only repeat it.
@@ -168,9 +174,8 @@ class Solver:
                 loss += net.loss
         loss /= settings.iter_size
         self._losses.append(loss)
-        self.current_step = advance(settings.policy, self.iter, self.current_step)
-        used = rate(settings.policy, self.iter, self.current_step)
-        self._apply(used)
+        _call(self.on_gradients)
+        used = self.apply_update()
         self.iter += 1
         return IterationDone(
             iteration=self.iter - 1,
@@ -182,21 +187,29 @@ class Solver:
             outputs=outputs,
         )
 
-    def _apply(self, used: float) -> None:
-        """Turn the gathered gradients into the update, and subtract it."""
+    def apply_update(self) -> float:
+        """Turn the gathered gradients into the update, and subtract it: what `step` does after its passes.
+
+        The iteration does not move on. Returns the learning rate that was used.
+        """
         parameters, settings = self.net.learnable, self.settings
+        self.current_step = advance(settings.policy, self.iter, self.current_step)
+        used = factor = rate(settings.policy, self.iter, self.current_step)
         if self.communicator.size > 1:
             self.communicator.all_reduce([parameter.diff for parameter in parameters])
             scale(parameters, 1 / self.communicator.size)
         check_gradients(self.net, self.iter)
         clip(parameters, settings.clip_gradients)
         scale(parameters, 1 / settings.iter_size)
+        if self.update.correction is not None:
+            factor *= self.update.correction(self.iter, settings.constants)
         for index, parameter in enumerate(parameters):
             diff = parameter.diff
             regularize(parameter, settings.weight_decay, settings.regularization)
             history = self.history[index :: len(parameters)]
-            self.update.compute(diff, history, used * parameter.lr_mult, settings.constants)
+            self.update.compute(diff, history, factor * parameter.lr_mult, settings.constants)
             parameter.data[...] -= diff
+        return used
 
     def _seek(self) -> None:
         """Random layers and data sources to where the unbroken run has them at this iteration."""
@@ -217,3 +230,8 @@ def _place(net: Net, batches: int) -> None:
     for layer in net.layers:
         if isinstance(layer, MemoryData):
             layer.reset(batches * layer.batch_size)
+
+
+def _call(listeners: Sequence[Callable[[], None]]) -> None:
+    for listener in listeners:
+        listener()

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UnsupportedError
+from ..errors import ArgumentError, UnsupportedError
 
 Array = npt.NDArray[Any]
 
@@ -42,18 +42,31 @@ class Trainable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The numbers of a solver that its type's rule reads."""
+    """The numbers of a solver that its type's rule reads, with Caffe's defaults."""
 
     momentum: float = 0.0
+    momentum2: float = 0.999
+    rms_decay: float = 0.99
+    delta: float = 1e-8
+
+
+def _anything(constants: Constants) -> None:
+    """A type whose numbers need no check of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A solver type. `compute(diff, history, rate, constants)` overwrites `diff` with what is then subtracted."""
+    """A solver type. `compute(diff, history, rate, constants)` overwrites `diff` with what is then subtracted.
+
+    `correction(iteration, constants)`, where there is one, is a factor on the rate that every parameter shares; `check` raises
+    ArgumentError where the constants do not suit the type.
+    """
 
     name: str
     slots: int
     compute: Callable[[Array, Sequence[Array], float, Constants], None]
+    correction: Callable[[int, Constants], float] | None = None
+    check: Callable[[Constants], None] = _anything
 
 
 def clip(parameters: Sequence[Trainable], limit: float) -> float:
@@ -92,3 +105,26 @@ def check_regularization(kind: str) -> str:
             hint='regularization_type: "L2"',
         )
     return kind
+
+
+def refuse_momentum(kind: str, constants: Constants, source: str) -> None:
+    """Raise where a type that has no momentum is given one."""
+    if constants.momentum != 0:
+        raise ArgumentError(
+            f"{kind} has no momentum",
+            given={"type": kind, "momentum": constants.momentum},
+            required=f"momentum == 0: {constants.momentum}",
+            because=source,
+            hint='no momentum, or type: "SGD"',
+        )
+
+
+def need_delta(kind: str, constants: Constants) -> None:
+    """Raise where weights without a gradient would become 0 / 0."""
+    if not (constants.delta > 0 and math.isfinite(constants.delta)):
+        raise ArgumentError(
+            f"{kind} divides by delta where there was no gradient yet",
+            given={"type": kind, "delta": constants.delta},
+            required=f"0 < delta < inf: {constants.delta}",
+            hint="delta: 1e-8",
+        )
