@@ -44,7 +44,7 @@ def test_programs_give_what_is_overwritten() -> None:
 
 
 def test_an_input_keeps_its_name() -> None:
-    made = net(data(**{"c.0": (1, 3, 4, 4)}), conv("c", "c.0", "y"))
+    made = net(data(**{"c.0": (1, 3, 6, 6)}), ip("c", "c.0"))
     assert top_names(made, made.nodes[1]) == ["c.0'"]
 
 
