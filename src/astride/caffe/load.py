@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from types import ModuleType
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ..proto import Message, Parsed, Source, read_prototxt
 from .dialects import schema
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer
-from .python_layers import Allowed, PythonClasses
+from .python_layers import Allowed, PythonClasses, PythonLayers, classes
 from .state import State, included
 from .translate import check_types, node
 from .upgrade import Upgraded, upgrade
@@ -38,7 +37,7 @@ def load_caffe(
     dialect: str | None = None,
     allow_unknown_fields: bool = False,
     allow_missing: bool = False,
-    python_layers: Sequence[type | ModuleType] = (),
+    python_layers: PythonLayers = (),
     max_memory: int | None = None,
     seed: Seed = None,
     sources: Mapping[str, Samples] | None = None,
@@ -62,7 +61,7 @@ def load_caffe(
     """
     grammar = schema(dialect)
     stages = (stages,) if isinstance(stages, str) else stages
-    python = Allowed(python_layers)
+    python = classes(python_layers)
     parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields, schema=grammar)
     net = build_net(
         parsed.message,

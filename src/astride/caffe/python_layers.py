@@ -22,6 +22,15 @@ class PythonClasses(Protocol):
         ...
 
 
+PythonLayers = Sequence[type[Any] | ModuleType] | PythonClasses
+"""Which classes may run: a list of them and of their modules, or something that finds them."""
+
+
+def classes(allowed: PythonLayers) -> PythonClasses:
+    """What finds the class of a Python layer."""
+    return allowed if hasattr(allowed, "find") else Allowed(allowed)
+
+
 class Allowed:
     """Classes, and modules with all classes in them. Nothing is imported.
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..errors import ArgumentError, ModelFileError, UnsupportedError
@@ -16,7 +15,7 @@ from ..proto import Parsed, Source, read_prototxt
 from ..train import Communicator, Constants, Policy, Settings, Solver, find_update
 from .dialects import schema
 from .load import build_net
-from .python_layers import Allowed
+from .python_layers import PythonLayers, classes
 from .upgrade import upgrade_solver
 from .weights import load_weights
 
@@ -35,7 +34,8 @@ def load_solver(
     snapshot_prefix: str | os.PathLike[str] | None = None,
     communicator: Communicator | None = None,
     allow_unknown_fields: bool = False,
-    python_layers: Sequence[type | ModuleType] = (),
+    python_layers: PythonLayers = (),
+    type: str | None = None,
     max_memory: int | None = None,
 ) -> Solver:
     """A Solver with its nets from a solver prototxt (a path, text, bytes or open file).
@@ -43,6 +43,7 @@ def load_solver(
     `net` stands in for every net the solver names. `sources` and `test_sources` give data layers, by layer name, what they
     draw from. `weights` are loaded before training, after those of the solver's own `weights` field. `seed` and
     `snapshot_prefix` go before the solver's. `python_layers` are the classes that Python layers may run, or their modules.
+    `type` is a solver type that goes before the solver's own.
 
     A net file that is no absolute path is looked for beside the solver's file, then in the working directory. The prefix of
     snapshots is, as in Caffe, relative to the working directory.
@@ -52,13 +53,14 @@ def load_solver(
     """
     parsed = read_prototxt(solver, "SolverParameter", allow_unknown_fields=allow_unknown_fields, schema=schema())
     message = upgrade_solver(parsed.message, parsed).message
+    message.type = type or message.type
     file = Path(parsed.source) if Path(parsed.source).is_file() else None
     folder = Path() if file is None else file.parent
     chosen = _Nets(message, folder, net, allow_unknown_fields)
     train, tests = chosen.train(), chosen.tests()
     settings = _settings(message, len(tests), seed, _prefix(file, message, snapshot_prefix))
     update = find_update(message.type)
-    common = {"seed": settings.seed, "python_layers": Allowed(python_layers), "max_memory": max_memory}
+    common = {"seed": settings.seed, "python_layers": classes(python_layers), "max_memory": max_memory}
     train_net = _build(train, "TRAIN", sources, common)
     test_nets = [_build(test, "TEST", test_sources, common) for test in tests]
     for name in (part.strip() for field in message.weights for part in field.split(",")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -152,7 +152,7 @@ class Net:
         if top_diffs:
             for name in self.outputs:
                 self.blobs[name].diff[...] = top_diffs.get(name, 0)
-        self._seed_losses(top_diffs)
+        self.seed_losses(top_diffs)
         self.run_backward(need=need)
         return {name: self._gradient(self.blobs[name]) for name in self.inputs}
 
@@ -198,7 +198,8 @@ class Net:
     def _gradient(blob: Blob) -> Array:
         return blob.diff.copy() if blob.has_diff else np.zeros(blob.shape, blob.dtype)
 
-    def _seed_losses(self, given: Mapping[str, Any]) -> None:
+    def seed_losses(self, given: Collection[str] = ()) -> None:
+        """Write each loss's weight into its diff, where backward begins; those that are given are left alone."""
         for node, top in zip(self.nodes, self._parts.tops, strict=True):
             for name, weight, blob in zip(node.tops, node.loss_weights, top, strict=True):
                 if weight and name not in given:
