@@ -25,7 +25,9 @@ def merge_lines(winner: str, loser: str) -> str:
             free = _free(int(number), taken)
             taken.add(free)
             fields[name] = line if free == int(number) else f"{free}{line[len(number) :]}"
-    spelled = [f"enum {enum} " + " ".join(f"{name}={number}" for name, number in values.items()) for enum, values in enums.items()]
+    spelled = [
+        f"enum {enum} " + " ".join(f"{name}={number}" for name, number in values.items()) for enum, values in enums.items()
+    ]
     return "\n".join([*spelled, *fields.values()])
 
 

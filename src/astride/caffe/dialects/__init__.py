@@ -1,10 +1,11 @@
 """The dialects of Caffe's schema: BVLC's, and what each fork has added to it or made otherwise.
 
-    schema("ssd")          one fork's schema, with its own field numbers: for bytes, and for text that is surely its
-    schema()               all names that any fork has: for text, where numbers do not matter
-    read_text(source)      a text in the dialect whose fields it uses
+    schema("ssd")                 one fork's schema, with its own field numbers: for bytes
+    schema("ssd+ceil_mode")       two forks in one, the first one's numbers where both have one
+    schema()                      every name that any fork has: for text, where numbers do not matter
+    read_text("deploy.prototxt")  a text in the dialect whose fields it uses
 
-One file a fork. Forks gave the same numbers to different fields, so no schema can read the bytes of all.
+One file a fork. Forks gave the same numbers to different fields, so no schema can read the bytes of all of them.
 """
 
 from __future__ import annotations
@@ -14,45 +15,77 @@ from functools import cache
 
 from ...errors import ArgumentError
 from ...proto import Schema, nearest
-from . import enet, faster_rcnn, flownet, intel, pspnet, refinedet, rfcn, ristretto, segnet, shufflenet, ssd, yolo
+from . import (
+    ceil_mode,
+    deeplab,
+    enet,
+    faster_rcnn,
+    flownet,
+    intel,
+    nvcaffe,
+    openpose,
+    pspnet,
+    refinedet,
+    rfcn,
+    ristretto,
+    segnet,
+    shufflenet,
+    ssd,
+    yolo,
+)
 from ._fork import Fork
 
 FORKS: Mapping[str, Fork] = {
+    "ceil_mode": ceil_mode.FORK,
     "ssd": ssd.FORK,
     "faster_rcnn": faster_rcnn.FORK,
     "rfcn": rfcn.FORK,
     "pspnet": pspnet.FORK,
+    "deeplab": deeplab.FORK,
+    "deeplab1": deeplab.V1,
     "segnet": segnet.FORK,
     "enet": enet.FORK,
     "yolo": yolo.FORK,
     "refinedet": refinedet.FORK,
     "shufflenet": shufflenet.FORK,
     "flownet": flownet.FORK,
+    "nvcaffe": nvcaffe.FORK,
     "ristretto": ristretto.FORK,
+    "openpose": openpose.FORK,
     "intel": intel.FORK,
 }
-"""The most used first: where several forks have all the fields of a text, the first of them reads it."""
+"""The most used first: where several forks have the fields of a text, the first of them reads it."""
 
 DIALECTS = ("bvlc", *FORKS)
 
-ANY = "any fork"
+ANY = "any"
 """The name of the schema that has every fork's names."""
 
 
 @cache
 def schema(dialect: str | None = None) -> Schema:
     """A dialect's schema; without one BVLC's with every name that a fork has. Raises ArgumentError: no such dialect."""
-    if dialect == "bvlc":
-        return Schema.bvlc()
-    if dialect is not None:
-        if dialect not in FORKS:
-            near = nearest(dialect, DIALECTS)
+    if dialect is None or dialect == ANY:
+        merged = Schema.bvlc()
+        for fork in FORKS.values():
+            merged = merged.merged(ANY, fork.messages, enums=fork.enums, wins=False)
+        return merged
+    chosen = Schema.bvlc()
+    # The last first: whoever comes later in the loop wins, and that is to be the first named.
+    for name in reversed(_names(dialect)):
+        if name != "bvlc":
+            chosen = chosen.merged(dialect, FORKS[name].messages, enums=FORKS[name].enums, wins=True)
+    return chosen
+
+
+def _names(dialect: str) -> list[str]:
+    names = [name.strip() for name in dialect.split("+")]
+    for name in names:
+        if name not in DIALECTS:
             raise ArgumentError(
-                "there is no such dialect", given={"dialect": dialect}, required=f"one of {', '.join(DIALECTS)}", hint=near
+                "there is no such dialect",
+                given={"dialect": dialect},
+                required=f"one of {', '.join(DIALECTS)}, or several of them with + between",
+                hint=nearest(name, DIALECTS),
             )
-        fork = FORKS[dialect]
-        return Schema.bvlc().merged(dialect, fork.messages, enums=fork.enums, wins=True)
-    merged = Schema.bvlc()
-    for fork in FORKS.values():
-        merged = merged.merged(ANY, fork.messages, enums=fork.enums, wins=False)
-    return merged
+    return names

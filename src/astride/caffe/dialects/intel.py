@@ -141,4 +141,14 @@ FORK = Fork(
             207 video_data_param VideoDataParameter
         """,
     },
+    refused={
+        "ConvolutionParameter.relu": "a convolution with a ReLU in it",
+        "BatchNormParameter.relu": "a BatchNorm with a ReLU in it",
+        "BatchNormParameter.stats_batch_size": "statistics over a part of the batch",
+        "NetParameter.bn_stats_batch_size": "statistics over a part of the batch",
+        "PoolingParameter.avg_include_pad": "an average that leaves the padding out",
+        "LossParameter.label_smoothing": "labels that are smoothed",
+        "SolverParameter.warmup_iter": "a learning rate that warms up",
+        "SolverParameter.local_lr_auto": "learning rates set layer by layer",
+    },
 )

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from ._fork import ENGINE, ROI_POOLING, Fork
-
-INTERP = """
-    1 height int32 = 0
-    2 width int32 = 0
-    3 zoom_factor int32 = 1
-    4 shrink_factor int32 = 1
-    5 pad_beg int32 = 0
-    6 pad_end int32 = 0
-"""
+from ._fork import ENGINE, INTERP, ROI_POOLING, Fork
+from .deeplab import HOLES
 
 FORK = Fork(
     "PSPNet and ICNet: BN with running statistics, Interp, SegAccuracy",
@@ -56,11 +48,7 @@ FORK = Fork(
             14 name_pattern string
             15 encoded bool = false
         """,
-        "ConvolutionParameter": """
-            17 hole uint32 = 1
-            18 hole_h uint32 = 1
-            19 hole_w uint32 = 1
-        """,
+        "ConvolutionParameter": HOLES,
         "LossParameter": "2 normalize bool = true",
         "DataParameter": "10 shuffle bool = false",
         "ImageDataParameter": """
