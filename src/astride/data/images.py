@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -26,28 +28,36 @@ def load_image(path: str | PathLike[str], *, color: bool = True) -> Image:
     from PIL import Image as pillow
     from PIL import ImageOps
 
+    with opened(path) as file:
+        picture = ImageOps.exif_transpose(file)
+        if "A" in picture.getbands() or "transparency" in picture.info:
+            layer = picture.convert("RGBA")
+            picture = pillow.alpha_composite(pillow.new("RGBA", layer.size, "white"), layer)
+        return _normalised(picture, color)
+
+
+@contextmanager
+def opened(path: str | PathLike[str]) -> Iterator[Any]:
+    """An image file as Pillow has it. Whatever goes wrong while it is open is a ModelFileError, as `load_image` lists them."""
+    from PIL import Image as pillow
+
     file = Path(path)
     try:
-        with pillow.open(file) as opened:
-            if opened.width * opened.height > MAX_PIXELS:
+        with pillow.open(file) as picture:
+            if picture.width * picture.height > MAX_PIXELS:
                 raise ModelFileError(
                     "the image is too large",
-                    given={"path": str(file), "width": opened.width, "height": opened.height},
-                    required=f"width * height <= {MAX_PIXELS}: {opened.width * opened.height}",
+                    given={"path": str(file), "width": picture.width, "height": picture.height},
+                    required=f"width * height <= {MAX_PIXELS}: {picture.width * picture.height}",
                     hint="make it smaller with an image program",
                 )
-            picture = ImageOps.exif_transpose(opened)
-            if "A" in picture.getbands() or "transparency" in picture.info:
-                layer = picture.convert("RGBA")
-                picture = pillow.alpha_composite(pillow.new("RGBA", layer.size, "white"), layer)
-            pixels = _normalised(picture, color)
+            yield picture
     except FileNotFoundError as error:
         raise ModelFileError("there is no such image file", given={"path": str(file)}, hint="check the path") from error
     except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError, pillow.DecompressionBombWarning) as error:
         raise ModelFileError(
             "not an image that can be read", given={"path": str(file)}, because=str(error), hint="a PNG or JPEG file"
         ) from error
-    return pixels
 
 
 def _normalised(picture: Any, color: bool) -> Image:
