@@ -26,6 +26,7 @@ from ..rules import caffe as rules
 from .fields import filler, present, window_fields
 from .python_layers import Allowed, PythonClasses, python_layer
 from .state import enum_name
+from .translate_detection import DETECTION
 from .translate_elementwise import ELEMENTWISE
 from .translate_layout import LAYOUT
 from .translate_losses import LOSSES
@@ -174,6 +175,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Pooling": _pooling,
     "Python": _python,
     "Softmax": _softmax,
+    **DETECTION,
     **ELEMENTWISE,
     **LAYOUT,
     **LOSSES,
