@@ -83,6 +83,76 @@ def test_windows_lie_along_any_axes(rng: np.random.Generator) -> None:
     assert lax.add(1, 2) == 3 and lax.max(1, 2) == 2 and lax.min(1, 2) == 1
 
 
+@pytest.mark.parametrize(
+    ("x", "start", "name", "expected"),
+    [
+        ([1.0, 0, 3], 2.0, "max", [2, 2, 3]),
+        ([1.0, 0, 3], 0.5, "min", [0.5, 0, 0]),
+        ([1.0, 0, 3], 7.0, "add", [8, 8, 10]),  # once, and nothing of the padding
+        ([1.0, 0, 3], NAN, "max", [NAN, NAN, NAN]),
+        ([1.0, 0, 3], INF, "max", [INF, INF, INF]),
+        (np.array([1, 0, 3], np.int32), 7, "add", [8, 8, 10]),  # an int is 32 bits wide by default, 64 beside int64
+        (np.array([1, 0, 3], np.int64), 7, "max", [7, 7, 7]),
+        (np.array([127, 1, 1], np.int8), np.int8(1), "add", [-128, -127, 3]),  # wraps around
+        (np.array([1, 0, 3], np.uint8), False, "max", [1, 1, 3]),  # an identity may be of any type
+        (np.array([True, False, True]), False, "max", [True, True, True]),
+        (np.array([True, False, True]), True, "max", [True, True, True]),
+        (np.array([False, False, True]), -INF, "max", [False, False, True]),
+        (np.array([True, False, True]), True, "min", [True, False, False]),
+    ],
+)
+def test_any_start_takes_part_once_in_every_window(x: Any, start: Any, name: str, expected: list[Any]) -> None:
+    y = lax.reduce_window(np.asarray(x), start, name, (2,), None, ((1, 0),))
+    assert y.dtype == np.asarray(x).dtype
+    assert np.array_equal(y, np.array(expected, y.dtype), equal_nan=y.dtype.kind == "f")
+
+
+def test_windows_along_many_axes(rng: np.random.Generator) -> None:
+    x = rng.integers(-9, 9, (3, 2, 4, 3, 2)).astype(float)
+    window, strides, pads = (2, 1, 3, 2, 2), (1, 2, 1, 1, 1), ((1, 0), (0, 0), (1, 1), (0, 1), (0, 0))
+    lowest = np.pad(x, pads, constant_values=-INF)
+    every = np.lib.stride_tricks.sliding_window_view(lowest, window)[:, ::2]
+    assert (lax.reduce_window(x, -INF, lax.max, window, strides, pads) == every.max((5, 6, 7, 8, 9))).all()
+    sums = np.lib.stride_tricks.sliding_window_view(np.pad(x, pads), window)[:, ::2].sum((5, 6, 7, 8, 9))
+    assert (lax.reduce_window(x, 0, lax.add, window, strides, pads) == sums).all()
+    assert astride.check_gradient(lax.reduce_window, x, 0, lax.add, window, strides, pads)
+
+
+def test_whole_numbers_wrap_around_and_bools_are_or_of_and() -> None:
+    hundred = np.full((1, 1, 4), 100)
+    for dtype, expected in (("int8", 48), ("uint8", 48), ("int16", 30000), ("int64", 30000)):
+        y = lax.conv_general_dilated(hundred.astype(dtype), hundred[..., :3].astype(dtype), (1,), "VALID")
+        assert (y.dtype, y.ravel().tolist()) == (np.dtype(dtype), [expected] * 2)
+    bits = np.array([[[True, True, False, False]]])
+    assert lax.conv_general_dilated(bits, bits[..., :2], (1,), "VALID").ravel().tolist() == [True, True, False]
+    y, pull = astride.vjp(lax.conv_general_dilated, hundred, hundred, (1,), "VALID")
+    assert pull(y)[:2] == (None, None)
+
+
+def test_the_preferred_type_is_that_of_the_sums() -> None:
+    x, w = np.full((1, 1, 3), 100, np.int8), np.full((1, 1, 3), 100, np.int8)
+    for dtype, expected in (("int32", 30000), ("float16", 30000.0), (np.float64, 30000.0)):
+        y = lax.conv_general_dilated(x, w, (1,), "VALID", preferred_element_type=dtype)
+        assert (y.dtype, y.item()) == (np.dtype(dtype), expected)
+    y = lax.conv_transpose(x.reshape(1, 3, 1), w.reshape(3, 1, 1), (1,), ((0, 0),), preferred_element_type="int16")
+    assert (y.dtype, y.item()) == (np.int16, 30000)
+    # the arrays themselves become float16 first, where 2049 is 2048
+    one = lax.conv_general_dilated(
+        np.array([[[2049, 1]]], np.int16),
+        np.ones((1, 1, 2), np.int16),
+        (1,),
+        "VALID",
+        precision="high",
+        preferred_element_type="f2",
+    )
+    assert one.item() == 2048
+    x32 = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
+    y, pull = astride.vjp(lax.conv_general_dilated, x32, x32[..., :2], (1,), "VALID", preferred_element_type="float64")
+    dx, dw = pull(np.ones_like(y))[:2]
+    assert (y.dtype, dx.dtype, dw.dtype) == (np.float64, np.float32, np.float32)
+    assert (dx.ravel().tolist(), dw.ravel().tolist()) == ([0, 1, 1, 1], [3, 6])
+
+
 def test_sums_and_averages() -> None:
     """POOL-11: flax divides by the whole window, TensorFlow by what is inside."""
     x = np.array([[1.0, 2], [3, 4]])
@@ -143,15 +213,24 @@ ONE = np.arange(6.0)
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: lax.reduce_window(ONE, 0.0, lax.max, (2,)), "init_value is not the identity of max"),
-        (lambda: lax.reduce_window(ONE, 1.0, lax.add, (2,)), "init_value is not the identity of add"),
+        (lambda: lax.reduce_window(ONE, 1, lax.max, (2,)), "a number of type float64, or the identity of max: int64"),
+        (lambda: lax.reduce_window(ONE, np.float32(1), lax.add, (2,)), "or the identity of add: float32"),
+        (lambda: lax.reduce_window(ONE.astype("uint8"), 7, lax.max, (2,)), "a number of type uint8"),
+        (lambda: lax.reduce_window(ONE > 2, np.inf, lax.max, (2,)), "a number of type bool"),
+        (lambda: lax.reduce_window(ONE > 2, False, lax.add, (2,)), "there is no rule for bool arrays"),
+        (lambda: lax.reduce_window(ONE, 2**64, lax.add, (2,)), "init_value is one number"),
+        (lambda: lax.reduce_window(ONE, None, lax.add, (2,)), "init_value is one number"),
+        (lambda: astride.vjp(lax.reduce_window, ONE, 1.0, lax.add, (2,)), "another value than the identity of add"),
         (lambda: lax.reduce_window(ONE, [0.0], lax.add, (2,)), "init_value is one number"),
         (lambda: lax.reduce_window(ONE, 0.0, "mul", (2,)), "there is no such computation"),
         (lambda: lax.reduce_window(ONE, 0.0, lax.add, (2, 2)), "1 numbers, at least 1: 2"),
         (lambda: lax.reduce_window(ONE, 0.0, lax.add, (2,), (0,)), "window_strides >= 1: 0"),
         (lambda: lax.reduce_window(ONE, 0.0, lax.add, (2,), (1,), "FULL"), '"VALID", "SAME" or "SAME_LOWER"'),
         (lambda: lax.reduce_window(ONE, 0.0, lax.add, (2,), (1,), ((1, 1), (1, 1))), "1 pairs: 2"),
-        (lambda: lax.reduce_window(np.ones((2, 2, 2, 2)), 0.0, lax.add, (2, 2, 2, 2)), "more than three axes"),
+        (
+            lambda: astride.vjp(lax.reduce_window, np.ones((2,) * 4), -INF, "max", (2,) * 4),
+            "more than three axes has no gradient",
+        ),
         (lambda: gradient(ONE, (2,), (1,), "VALID", None, (2,)), "no gradient of a maximum"),
         (lambda: gradient(ONE, (2,), (1,), ((-1, 0),)), "no gradient of a maximum"),
         (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", (2,)), "a dilated input needs its padding in numbers"),
@@ -160,6 +239,13 @@ ONE = np.arange(6.0)
         (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", dimension_numbers=("NCH", "OIH")), "dimension_numbers are three"),
         (lambda: lax.conv_general_dilated(X, X, (1,), ((1, 1), (0, 0))), "1 pairs: 2"),
         (lambda: lax.conv_transpose(X, X[:, :1], (1,), "SAME_LOWER"), "padding has no such value"),
+        (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", precision="tf32"), "there is no such precision"),
+        (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", precision=("high",)), "there is no such precision"),
+        (lambda: lax.conv_transpose(X, X, (1,), "SAME", precision=1), "there is no such precision"),
+        (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", out_sharding="x"), "NumPy arrays are not sharded"),
+        (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", preferred_element_type="float32"), "one of float64"),
+        (lambda: lax.conv_general_dilated(X, X, (1,), "SAME", preferred_element_type="real"), "no such preferred_element_type"),
+        (lambda: jax.conv((1, 1, 4), (1, 1, 2), "int16", preferred_dtype="uint16"), "does not hold what the input's type does"),
         (lambda: jax.conv_transpose((1, 2, 4), (2, 1, 3), groups=2), "these rules have no groups"),
         (lambda: jax.conv((1, 1, 1), (1, 1, 1), padding=((-1, -1),)), "size + padding >= 0, on axis W: -1"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.protocol import Array
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError
 from ..rules._sizes import reach, same
 from ._views import moved
 
@@ -50,14 +50,6 @@ def windows_of(x: Array, window: Any, strides: Any, padding: Any, base_dilation:
         if layout is None and 3 <= x.ndim <= 5 and axes and set(axes) <= set(spatial):
             axes, layout = tuple(spatial), name
     axes = axes or (x.ndim - 1,)
-    if len(axes) > 3:
-        raise UnsupportedError(
-            "windows lie along more than three axes",
-            operator="reduce_window",
-            given={"window_dimensions": tuple(k)},
-            required=f"at most 3: {len(axes)}",
-            hint="one axis after another: max, min and add may be taken apart",
-        )
     others = tuple(a for a in range(x.ndim) if a not in axes)
     differentiable = max(d) == 1 and min(min(pair) for pair in pads) >= 0
     d = tuple(di if ki > 1 else 1 for ki, di in zip(k, d, strict=True))
@@ -68,17 +60,18 @@ def windows_of(x: Array, window: Any, strides: Any, padding: Any, base_dilation:
     return Windows(axes, others, layout, chosen(k), chosen(s), chosen(pads), chosen(b), chosen(d), differentiable)
 
 
-def identity(value: Any, name: str, dtype: Any) -> bool:
-    """Whether a start value changes nothing."""
-    number = np.asarray(value)
-    if number.shape:
-        raise ArgumentError("init_value is one number", given={"init_value": value}, because=WINDOWS)
-    if name == "add":
-        return bool(number == 0)
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return bool(number == (limits.min if name == "max" else limits.max))
-    return bool(number == (-np.inf if name == "max" else np.inf))
+def parts_of(w: Windows) -> tuple[Windows, ...]:
+    """The same windows along three axes at a time: a maximum, minimum or sum is that of its parts."""
+    if len(w.axes) <= 3:
+        return (w,)
+    every = sorted((*w.axes, *w.others))
+    parts = []
+    for first in range(0, len(w.axes), 3):
+        some = slice(first, first + 3)
+        axes = w.axes[some]
+        per_axis = (w.window[some], w.strides[some], w.pads[some], w.base_dilation[some], w.dilation[some])
+        parts.append(Windows(axes, tuple(a for a in every if a not in axes), None, *per_axis, w.differentiable))
+    return tuple(parts)
 
 
 def pads_of(padding: Any, rank: int) -> Any:

@@ -3,7 +3,7 @@
 from astride.like import jax as lax
 y = lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
-Arguments, order and defaults are jax.lax's; `precision`, `preferred_element_type` and `out_sharding` are not offered.
+Arguments, order and defaults are jax.lax's. `precision` is checked and changes nothing on a CPU, `out_sharding` is None.
 `computation` is `max`, `min` or `add` of this module, or its name. Differentiate with `astride.vjp`. Each function's numbers
 and errors are those of the operator it names, under rules="jax".
 """
@@ -26,7 +26,8 @@ from ..ops.conv import conv
 from ..ops.conv_transpose import conv_transpose as _conv_transpose
 from ..ops.max_pool import max_pool
 from ..ops.min_pool import min_pool
-from ._jax_dimensions import convolved, identity, pads_of, specs_of, windows_of
+from ._jax_dimensions import Windows, convolved, pads_of, parts_of, specs_of, windows_of
+from ._jax_values import check_precision, preferred_name, refuse_sharding, start_of
 from ._views import moved, shaped
 
 __all__ = ["add", "conv_general_dilated", "conv_transpose", "max", "min", "reduce_window"]
@@ -65,13 +66,15 @@ def reduce_window(
 ) -> Array:
     """Max, min or sum of each window of an array of any rank.
 
-    Shapes    operand (d0, d1, ...), a window, stride and pair of pads for each axis -> (o0, o1, ...); windows lie along at
-              most three axes
-    Numbers   as the operators max_pool, min_pool and, for add, avg_pool with total=True
-    Edges     init_value is the operation's identity: another one is JAX's general reduction, which has no gradient there either
-    Gradient  see rules/jax.py; of a maximum or minimum with dilated windows or negative pads JAX has none: refused here
-    Raises    ArgumentError: arguments of another length than operand.ndim, another computation, what the rules refuse
-              UnsupportedError: another init_value, more than three windowed axes, a gradient JAX does not have
+    Shapes    operand (d0, d1, ...), a window, stride and pair of pads for each axis -> (o0, o1, ...)
+    Numbers   as the operators max_pool, min_pool and, for add, avg_pool with total=True; bool has a maximum and a minimum
+    Edges     init_value takes part once in every window. The identity may be of any type, any other value is of operand's:
+              a Python number counts as 32 bits wide, or as 64 where operand is
+    Gradient  see rules/jax.py. JAX has none, and it is refused here, from an init_value other than the identity, and of a
+              maximum or minimum with dilated windows or negative pads; nor here of one along more than three axes
+    Raises    ArgumentError: arguments of another length than operand.ndim, another computation, an init_value of another
+              type, what the rules refuse
+              UnsupportedError: a gradient JAX does not have
     Source    jax/_src/lax/windowed_reductions.py; tests/golden/semantics
     Example
     >>> import numpy as np
@@ -88,23 +91,18 @@ def reduce_window(
             required=f"one of {', '.join(COMPUTATIONS)} of astride.like.jax, or its name",
             hint='computation="max"',
         )
-    if not identity(init_value, name, x.dtype):
-        raise UnsupportedError(
-            f"init_value is not the identity of {name}",
-            operator="reduce_window",
-            given={"init_value": init_value},
-            because=WINDOWS,
-            hint={"max": "-numpy.inf, or the integer type's least", "min": "numpy.inf, or its greatest", "add": "0"}[name],
-        )
+    start = start_of(init_value, name, x)
     w = windows_of(x, window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    if name != "add" and tape.active() and not w.differentiable:
-        raise UnsupportedError(
-            "JAX has no gradient of a maximum or minimum with dilated windows or negative pads",
-            operator="reduce_window",
-            given={"window_dilation": window_dilation, "padding": padding},
-            because=WINDOWS,
-            hint='astride.max_pool(rules="jax") has one',
-        )
+    if tape.active():
+        _refuse_gradient(name, start is None, w, init_value, window_dilation, padding)
+    y = x
+    for part in parts_of(w):
+        y = _reduced(y, name, part)
+    return y if start is None else np.asarray(COMPUTATIONS[name](y, start))
+
+
+def _reduced(x: Array, name: str, w: Windows) -> Array:
+    """By the operator of that name, along at most three axes."""
     arguments: dict[str, Any] = dict(
         kernel=w.window, stride=w.strides, padding=w.pads, dilation=w.dilation, base_dilation=w.base_dilation, rules="jax"
     )
@@ -119,6 +117,33 @@ def reduce_window(
     return moved(shaped(y, (*lead, *y.shape[2:])), np.argsort(order).tolist())
 
 
+def _refuse_gradient(name: str, neutral: bool, w: Windows, init_value: Any, window_dilation: Any, padding: Any) -> None:
+    if not neutral:
+        raise UnsupportedError(
+            f"JAX has no gradient of windows that start from another value than the identity of {name}",
+            operator="reduce_window",
+            given={"init_value": init_value},
+            because=WINDOWS,
+            hint={"max": "-numpy.inf, or the integer type's least", "min": "numpy.inf, or its greatest", "add": "0"}[name],
+        )
+    if name != "add" and not w.differentiable:
+        raise UnsupportedError(
+            "JAX has no gradient of a maximum or minimum with dilated windows or negative pads",
+            operator="reduce_window",
+            given={"window_dilation": window_dilation, "padding": padding},
+            because=WINDOWS,
+            hint='astride.max_pool(rules="jax") has one',
+        )
+    if name != "add" and len(w.axes) > 3:
+        raise UnsupportedError(
+            "a maximum or minimum along more than three axes has no gradient here",
+            operator="reduce_window",
+            given={"axes": w.axes},
+            required=f"at most 3: {len(w.axes)}",
+            hint="one axis after another, where there are no ties",
+        )
+
+
 def conv_general_dilated(
     lhs: Array,
     rhs: Array,
@@ -129,12 +154,20 @@ def conv_general_dilated(
     dimension_numbers: Any = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Convolution with dilated input or kernel, groups of features or of the batch, in any layout. See astride.conv.
 
+    Integers wrap around, bools are "or" of "and"; neither has a gradient.
+
     dimension_numbers  None for ("NCHW", "OIHW", "NCHW") and its like, or three words, as ("NHWC", "HWIO", "NHWC"), or three
                        sequences of axes: batch and feature (out and in) first, then the spatial ones
+    preferred_element_type  what the arrays become before they are multiplied and summed, and the result's type
     """
+    check_precision(precision)
+    refuse_sharding(out_sharding)
     x, w = as_array(lhs, "lhs"), as_array(rhs, "rhs")
     rank = x.ndim - 2
     specs = specs_of(x, w, dimension_numbers)
@@ -145,6 +178,7 @@ def conv_general_dilated(
         dilation=(1,) * rank if rhs_dilation is None else tuple(rhs_dilation),
         groups=feature_group_count,
         batch_groups=batch_group_count,
+        preferred_dtype=preferred_name(preferred_element_type),
         rules="jax",
     )
     return convolved(conv, x, moved(w, specs[1]), specs, arguments)
@@ -158,6 +192,8 @@ def conv_transpose(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
     transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
     """The kernel over the input spread by `strides`: not turned round unless `transpose_kernel`. See astride.conv_transpose.
@@ -165,6 +201,7 @@ def conv_transpose(
     dimension_numbers  as conv_general_dilated's, None for ("NHC", "HIO", "NHC") and its like; with transpose_kernel the
                        kernel's I counts output features
     """
+    check_precision(precision)
     x, w = as_array(lhs, "lhs"), as_array(rhs, "rhs")
     rank = x.ndim - 2
     specs = specs_of(x, w, dimension_numbers, channels_last=True)
@@ -177,6 +214,7 @@ def conv_transpose(
         dilation=(1,) * rank if rhs_dilation is None else tuple(rhs_dilation),
         transpose_kernel=transpose_kernel,
         use_consistent_padding=use_consistent_padding,
+        preferred_dtype=preferred_name(preferred_element_type),
         rules="jax",
     )
     return convolved(_conv_transpose, x, moved(w, order), specs, arguments)

@@ -26,7 +26,8 @@ class ConvPlan(Plan):
     flip         reverses the kernel along every spatial axis before either
     batch_groups splits the batch instead of the channels: image n meets filter group n // (N / batch_groups)
     edge         what taps outside the input read; SKIP is zero padding, whose taps are skipped, not multiplied
-    accumulate   the dtype sums are formed in, at least
+    accumulate   the dtype sums are formed in, at least; integers wrap around in it, and sums of bools are "or"
+    y_dtype      the dtype of y where it is another than x's (JAX's preferred_element_type); "" for the same
     """
 
     roles: ClassVar[tuple[str, ...]] = ("x", "w", "b")
@@ -42,6 +43,7 @@ class ConvPlan(Plan):
     flip: bool = False
     edge: Edge = Edge.SKIP
     accumulate: str = "float32"
+    y_dtype: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
@@ -80,6 +82,15 @@ class ConvPlan(Plan):
     @property
     def op(self) -> str:
         return "conv" if self.direction is Direction.FORWARD else "conv_transpose"
+
+    @property
+    def output_dtype(self) -> str:
+        return self.y_dtype or self.dtype
+
+    @property
+    def whole(self) -> bool:
+        """Whether x holds whole numbers or bools, which have no gradient."""
+        return self.dtype == "bool" or "int" in self.dtype
 
     @property
     def kernel(self) -> tuple[int, ...]:

@@ -121,9 +121,11 @@ def conv(
     groups: int = 1,
     batch_groups: int = 1,
     input_dilation: Any = 1,
+    preferred_dtype: str | None = None,
     layout: str = "channels_first",
 ) -> ConvPlan:
-    """conv_general_dilated: `input_dilation` is lhs_dilation, which excludes padding by words, `dilation` rhs_dilation."""
+    """conv_general_dilated: `input_dilation` is lhs_dilation, which excludes padding by words, `dilation` rhs_dilation.
+    Integers wrap around, bools are "or" of "and"; `preferred_dtype` is preferred_element_type, of the sums and of y."""
     place, sizes = spatial(shape, layout, smallest=0)
     rank = len(sizes)
     kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)
@@ -146,15 +148,17 @@ def conv(
                 because=CONV,
                 hint="pads that leave something",
             )
+    y_dtype = preferred(require_dtype(dtype, FLOATS | INTEGERS | BOOL, CONV), preferred_dtype)
     return ConvPlan(
-        dtype=require_dtype(dtype, FLOATS, CONV),
+        dtype=dtype,
         axes=axes,
         in_channels=channels(shape, place),
         out_channels=out_channels,
         layout=place,
         groups=whole(groups, "groups", 1),
         batch_groups=whole(batch_groups, "batch_groups", 1),
-        accumulate=accumulator(dtype),
+        accumulate=accumulator(y_dtype),
+        y_dtype="" if y_dtype == dtype else y_dtype,
     )
 
 
@@ -167,6 +171,7 @@ def conv_transpose(
     padding: Any = "same",
     dilation: Any = 1,
     groups: int = 1,
+    preferred_dtype: str | None = None,
     layout: str = "channels_first",
     transpose_kernel: bool = False,
     use_consistent_padding: bool = False,
@@ -190,16 +195,43 @@ def conv_transpose(
             both = tuple((k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(reaches, both, strict=True))
     # y[t] reads stretched[t - lo + j*d]: as an adjoint over the turned kernel, t = i*s - (K-1-lo) + (k-1-j)*d
     crops = tuple((k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(reaches, both, strict=True))
+    y_dtype = preferred(require_dtype(dtype, FLOATS | INTEGERS | BOOL, CONV), preferred_dtype)
     return ConvPlan(
-        dtype=require_dtype(dtype, FLOATS, CONV),
+        dtype=dtype,
         axes=_sizes.transposed_axes(sizes, kernel, s, d, crops, (0,) * rank, because=CONV),
         in_channels=channels(shape, place),
         out_channels=out_channels,
         direction=Direction.TRANSPOSED,
         layout=place,
         flip=not transpose_kernel,
-        accumulate=accumulator(dtype),
+        accumulate=accumulator(y_dtype),
+        y_dtype="" if y_dtype == dtype else y_dtype,
     )
+
+
+def preferred(dtype: str, wanted: str | None) -> str:
+    """The dtype of the result by preferred_element_type: another floating type or a wider integer of x's sign (unsigned ones
+    may become signed), never narrower (lax.py _validate_preferred_element_type). bool may become anything."""
+    if wanted is None or dtype == "bool":
+        return dtype if wanted is None else require_dtype(wanted, FLOATS | INTEGERS | BOOL, CONV)
+    floating = FLOATS if dtype in FLOATS else FLOATS | INTEGERS
+    allowed = {kind for kind in floating if bits(kind) >= bits(dtype)}
+    if dtype.startswith("int"):
+        allowed -= {kind for kind in allowed if kind.startswith("u")}
+    if wanted not in allowed:
+        raise ArgumentError(
+            "preferred_element_type does not hold what the input's type does",
+            given={"preferred_element_type": wanted, "dtype": dtype},
+            required=f"one of {', '.join(sorted(allowed))}",
+            because="JAX 0.10, jax/_src/lax/lax.py _validate_preferred_element_type",
+            hint="preferred_element_type=None",
+        )
+    return wanted
+
+
+def bits(dtype: str) -> int:
+    """The width in a dtype's name."""
+    return int("".join(c for c in dtype if c.isdigit()))
 
 
 def _stretched_pads(word: str, reach: int, stride: int) -> tuple[int, int]:

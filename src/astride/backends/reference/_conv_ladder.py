@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import UnsupportedError
 from ...plan import ConvPlan
 from ...plan.kinds import Edge
 from ..protocol import Array, Arrays, Backward, Forward, Kernel, Saved, Twice, accepts_all
@@ -69,12 +70,14 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
         return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
 
     def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
+        if plan.whole:
+            raise UnsupportedError("integers have no gradient", operator=plan.op, hint="x.astype('float32')")
         assert saved.x is not None and saved.w is not None and saved.shapes[0] is not None
         lk = link(plan)
         g = _wide(plan, as_channels_first(dy, plan.layout))
         dx = dw = db = None
         if want[0]:
-            dx = np.empty(saved.shapes[0], dy.dtype)
+            dx = np.empty(saved.shapes[0], saved.x.dtype)
             view = as_channels_first(dx, plan.layout)
             folded = plan.batch_groups > 1 or view.dtype != plan.accumulate
             total = np.empty(_batches_as_channels(plan, view).shape, plan.accumulate) if folded else view
@@ -84,9 +87,9 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
         if want[1]:
             x = _batches_as_channels(plan, _wide(plan, as_channels_first(saved.x, plan.layout)))
             result = rung.weights(lk, g, x) if transposed else rung.weights(lk, x, g)
-            dw = np.ascontiguousarray(result, dy.dtype)
+            dw = np.ascontiguousarray(result, saved.w.dtype)
         if len(want) > 2 and want[2]:
-            db = g.sum(axis=(0, *range(2, g.ndim))).astype(dy.dtype, copy=False)
+            db = g.sum(axis=(0, *range(2, g.ndim))).astype(saved.x.dtype, copy=False)
         return (dx, dw, db)
 
     return Kernel(rung.name, forward, backward, rung.declines, twice_of(forward, backward))
@@ -119,7 +122,9 @@ def twice_of(forward: Forward, backward: Backward) -> Twice:
 
 
 def _wide(plan: ConvPlan, array: Array) -> Array:
-    """In the dtype sums are formed in."""
+    """In the dtype sums are formed in; first in y's where that is another than x's, which rounds half types."""
+    if plan.y_dtype:
+        array = array.astype(np.dtype(plan.y_dtype), copy=False)
     return array.astype(np.dtype(plan.accumulate), copy=False)
 
 
