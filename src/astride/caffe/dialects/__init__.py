@@ -16,6 +16,8 @@ from functools import cache
 from ...errors import ArgumentError
 from ...proto import Schema, nearest
 from . import (
+    ascend,
+    cascade_rcnn,
     ceil_mode,
     deeplab,
     enet,
@@ -24,6 +26,7 @@ from . import (
     intel,
     nvcaffe,
     openpose,
+    openvino,
     pspnet,
     refinedet,
     rfcn,
@@ -53,6 +56,9 @@ FORKS: Mapping[str, Fork] = {
     "ristretto": ristretto.FORK,
     "openpose": openpose.FORK,
     "intel": intel.FORK,
+    "openvino": openvino.FORK,
+    "cascade_rcnn": cascade_rcnn.FORK,
+    "ascend": ascend.FORK,
 }
 """The most used first: where several forks have the fields of a text, the first of them reads it."""
 

@@ -1,0 +1,21 @@
+"""Cascade R-CNN: ROIAlign on a grid of corners."""
+
+from __future__ import annotations
+
+from . import faster_rcnn, rfcn
+from ._fork import ROI_POOLING, Fork
+
+FORK = Fork(
+    "Cascade R-CNN: ROIAlign with roi_pooling_param, which pads its regions",
+    ("zhaoweicai/cascade-rcnn",),
+    {
+        "ROIPoolingParameter": f"{ROI_POOLING}\n4 pad_ratio float = 0",
+        "PSROIPoolingParameter": rfcn.FORK.messages["PSROIPoolingParameter"],
+        "SmoothL1LossParameter": faster_rcnn.MESSAGES["SmoothL1LossParameter"],
+        "LayerParameter": """
+            147 roi_pooling_param ROIPoolingParameter
+            148 psroi_pooling_param PSROIPoolingParameter
+            149 smooth_l1_loss_param SmoothL1LossParameter
+        """,
+    },
+)
