@@ -42,6 +42,8 @@ CASES = (
     case("as many windows as there is room for", (2, 2, 5, 5), kernel=2, output_size=4),
     case("ties", (3, 2, 8, 8), kernel=3, output_size=4),
     case("NaN and infinities", (3, 2, 8, 8), kernel=3, output_size=4),
+    case("NaN, the last of several", (3, 2, 8, 8), kernel=3, output_size=4, tie="last_nan"),
+    case("PyTorch, NaN", (3, 2, 8, 8), rules="pytorch", kernel=3, output_size=4),
     case("PyTorch", (2, 2, 9, 7), rules="pytorch", kernel=(3, 2), output_size=(4, 5)),
     case("PyTorch, three axes", (2, 2, 6, 5, 4), rules="pytorch", kernel=2, output_size=(3, 3, 2)),
     case("double", (2, 2, 9), dtype="float64", kernel=3, output_size=4),
@@ -55,6 +57,7 @@ REFUSALS = (
     Refusal("two sizes", (1, 1, 9), dict(kernel=2, output_size=3, output_ratio=0.5), ("said twice or not at all",)),
     Refusal("no room", (1, 1, 4), dict(kernel=3, output_size=3), ("on axis W: 3 + 3 - 1 <= 4", "output_size=2")),
     Refusal("a ratio of two", (1, 1, 9), dict(kernel=2, output_ratio=2.0), ("output_ratio is no fraction",)),
+    Refusal("shares", (1, 1, 9), dict(kernel=2, output_size=3, tie="equal_share"), ("first or last NaN", "tie = 'equal_share'")),
     Refusal("integers", (1, 1, 9), dict(kernel=2, output_size=3), ("no rule for int32 arrays",), dtype="int32"),
     Refusal("Caffe has none", (1, 1, 9), dict(kernel=2), ("caffe has no fractional_pool",), "UnsupportedError", "caffe"),
 )

@@ -68,3 +68,17 @@ def test_an_average_has_no_indices() -> None:
         astride.adaptive_pool(np.zeros((1, 1, 4)), output_size=2, return_indices=True)
     with pytest.raises(astride.ArgumentError, match="output_size needs one value per axis"):
         astride.adaptive_pool(np.zeros((1, 1, 4)), output_size=None)
+
+
+def test_dtypes_of_a_maximum() -> None:
+    """The explicit rules take what their max_pool takes; PyTorch 2.13 has no adaptive maximum of integers or bools."""
+    x = np.array([[[False, True, False, False]]])
+    y, indices = astride.adaptive_pool(x, output_size=2, reduce="max", return_indices=True)
+    assert (y.dtype, y.tolist(), indices.tolist()) == (np.bool_, [[[True, False]]], [[[1, 2]]])
+    for rung in ("loops2", "im2col"):
+        assert_same(astride.adaptive_pool(x, output_size=3, reduce="max", backend=f"reference:{rung}"), x[..., [1, 1, 3]])
+    for dtype in ("bool", "uint8", "int64"):
+        with pytest.raises(astride.ArgumentError, match=f"no rule for {dtype} arrays"):
+            F.adaptive_max_pool1d(x.astype(dtype), 2)
+        with pytest.raises(astride.ArgumentError, match=f"no rule for {dtype} arrays"):
+            astride.adaptive_pool(x.astype(dtype), output_size=2)

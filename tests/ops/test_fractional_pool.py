@@ -49,6 +49,18 @@ def test_refused(refusal: Refusal) -> None:
     assert_refused("fractional_pool", refusal)
 
 
+def test_a_nan_of_several() -> None:
+    """The explicit rules take the first, as in all their maxima; PyTorch the last."""
+    x = np.array([1, np.nan, np.nan, 2]).reshape(1, 1, 1, 4)
+    common = dict(kernel=(1, 4), output_size=1, samples=np.zeros((1, 1, 2)), return_indices=True)
+    for chosen, index in ((dict(), 1), (dict(tie="last_nan"), 2), (dict(rules="pytorch"), 2)):
+        y, indices = astride.fractional_pool(x, **common, **chosen)
+        assert np.isnan(y).all() and indices.item() == index
+        _, pull = astride.vjp(astride.fractional_pool, x, **common | dict(return_indices=False), **chosen)
+        assert np.flatnonzero(pull(np.ones_like(y))[0]).tolist() == [index]
+    assert astride.max_pool(x, kernel=(1, 4), return_indices=True)[1].item() == 1
+
+
 def test_by_hand() -> None:
     """7 pixels, windows of 2, 4 outputs: a step of 5/3, from 1/2 of one: starts 0, 2, 4 - 0, and the last at 5."""
     x = np.array([[[3.0, 1, 4, 1, 5, 9, 2]]])

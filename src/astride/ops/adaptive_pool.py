@@ -30,7 +30,8 @@ def adaptive_pool(
 
     Shapes    x (N, C, *size) -> y (N, C, *output_size), or channels last; None in output_size keeps that axis; o may
               exceed n; indices like y, int64, flat in the plane
-    Numbers   average: float16, bfloat16 (summed in float32), float32, float64; max: integers as well, exact
+    Numbers   average: float16, bfloat16 (summed in float32), float32, float64; max: integers and bool as well, where the
+              rules have them, exact
     Edges     no window is empty or leaves the input; ties and NaN of the maximum are the rules'
     Gradient  average: dy / length to each tap; max: to the winning tap
     Raises    ArgumentError: no or a negative output size; `return_indices` of an average; what the rules refuse

@@ -42,7 +42,7 @@ def fractional_pool(
     Shapes    x (N, C, *size), samples (N, C, rank) -> y (N, C, *out), or x and y (N, *size, C) with layout="channels_last";
               indices like y, int64, flat in the plane
     Numbers   float16, bfloat16, float32, float64; exact. Places are computed in x's dtype, as PyTorch does
-    Edges     no window leaves the input; the first greatest wins, a NaN over all (the last of several)
+    Edges     no window leaves the input; the first greatest wins, a NaN over all, the first of several (PyTorch: the last)
     Gradient  to the winning tap; samples get none; one byte saved per output for kernels up to 255 taps, and the places
     Raises    ArgumentError: not exactly one of output_size and output_ratio, of samples and seed; windows that do not fit;
               samples that are not finite

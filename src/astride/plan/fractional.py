@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..errors import ArgumentError
 from .base import Plan, Shape, axis_names, expect
-from .kinds import Layout
+from .kinds import Layout, Tie
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class FractionalPlan(Plan):
 
     With u the plane's sample of an axis and a = (size - kernel) / (out - 1), window i starts at
     floor((i + u) a) - floor(u a), formed in x's dtype, and the last at size - kernel. `sample_axes` says which of a plane's
-    samples each axis takes. The greatest tap wins, the first of several; a NaN wins over all, the last of several.
+    samples each axis takes. The greatest tap wins, the first of several; a NaN wins over all, by `tie` the first or the last.
     """
 
     roles: ClassVar[tuple[str, ...]] = ("x", "samples")
@@ -27,6 +27,7 @@ class FractionalPlan(Plan):
     out: tuple[int, ...]
     sample_axes: tuple[int, ...]
     layout: Layout = Layout.CHANNELS_FIRST
+    tie: Tie = Tie.LAST_NAN
     accumulate: str = "float32"
 
     def __post_init__(self) -> None:
@@ -37,6 +38,13 @@ class FractionalPlan(Plan):
             )
         if sorted(self.sample_axes) != list(range(rank)):
             raise ArgumentError("sample_axes is no order of the axes", given={"sample_axes": self.sample_axes})
+        if self.tie not in (Tie.FIRST_NAN, Tie.LAST_NAN):
+            raise ArgumentError(
+                "a fractional maximum returns its gradient to the first or last NaN, else the first extreme",
+                given={"tie": str(self.tie)},
+                required=f"one of {Tie.FIRST_NAN.value!r}, {Tie.LAST_NAN.value!r}",
+                hint=f"tie={Tie.FIRST_NAN.value!r}",
+            )
         for n, k, o, name in zip(self.size, self.kernel, self.out, axis_names(rank), strict=True):
             if not (k >= 1 and o >= 0 and o + k - 1 <= n):
                 raise ArgumentError(

@@ -8,7 +8,7 @@ from ..errors import ArgumentError
 from ..plan import FractionalPlan, PoolPlan, Shape
 from ..plan.kinds import Divisor, Empty, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import FLOATS, INTEGERS, PerAxis, accumulator, choice, per_axis, require_dtype, spatial
+from ._arguments import FLOATS, PerAxis, accumulator, choice, per_axis, require_dtype, spatial
 
 
 def adaptive(
@@ -21,12 +21,14 @@ def adaptive(
     *,
     nan: Nan = Nan.PROPAGATED,
     tie: Tie = Tie.FIRST,
+    extremes: frozenset[str] = FLOATS,
 ) -> PoolPlan:
-    """Windows [floor(i*n/o), ceil((i+1)*n/o)) along every axis; an average divides by the window's own length."""
+    """Windows [floor(i*n/o), ceil((i+1)*n/o)) along every axis; an average divides by the window's own length. `extremes` are
+    the dtypes that have a maximum."""
     place, sizes = spatial(shape, layout)
     maximum = choice(reduce, "reduce", ("average", "max")) == "max"
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS | INTEGERS if maximum else FLOATS, because),
+        dtype=require_dtype(dtype, extremes if maximum else FLOATS, because),
         axes=_sizes.adaptive_axes(sizes, output_sizes(output_size, sizes)),
         reduce=Reduce.MAX if maximum else Reduce.AVERAGE,
         layout=place,
@@ -66,6 +68,7 @@ def fractional(
     because: str,
     *,
     sample_axes: tuple[int, ...] | None = None,
+    tie: Tie = Tie.LAST_NAN,
 ) -> FractionalPlan:
     """Windows of one size at random places; the output's size is given, or floor(ratio * size).
 
@@ -99,5 +102,6 @@ def fractional(
         out=outs,
         sample_axes=sample_axes or tuple(range(rank)),
         layout=place,
+        tie=tie,
         accumulate=accumulator(dtype),
     )

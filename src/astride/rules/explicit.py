@@ -152,7 +152,15 @@ def adaptive_pool(
 ) -> PoolPlan:
     """Windows [floor(i*n/o), ceil((i+1)*n/o)); `reduce` "average" or "max", the latter's `nan`, `tie` as in plan/kinds."""
     return adaptive(
-        shape, dtype, output_size, reduce, layout, WHY, nan=kind(Nan, nan, "nan"), tie=kind(Tie, tie or _tie(nan), "tie")
+        shape,
+        dtype,
+        output_size,
+        reduce,
+        layout,
+        WHY,
+        nan=kind(Nan, nan, "nan"),
+        tie=kind(Tie, tie or _tie(nan), "tie"),
+        extremes=FLOATS | INTEGERS | BOOL,
     )
 
 
@@ -164,9 +172,11 @@ def fractional_pool(
     output_size: Any = None,
     output_ratio: Any = None,
     layout: str = "channels_first",
+    tie: str = "first_nan",
 ) -> FractionalPlan:
-    """Maxima of windows at random places; a plane's samples follow its axes in order."""
-    return fractional(shape, dtype, kernel, output_size, output_ratio, layout, WHY)
+    """Maxima of windows at random places; a plane's samples follow its axes in order. A NaN wins, of several the first or
+    (`tie` "last_nan") the last."""
+    return fractional(shape, dtype, kernel, output_size, output_ratio, layout, WHY, tie=kind(Tie, tie, "tie"))
 
 
 def lp_pool(

@@ -112,7 +112,8 @@ def avg_pool(
 def adaptive_pool(
     shape: Shape, dtype: str = "float32", *, output_size: Any, reduce: str = "average", layout: str = "channels_first"
 ) -> PoolPlan:
-    """Windows [floor(i*n/o), ceil((i+1)*n/o)) (AdaptivePooling.h); the maximum's NaN and ties are max_pool's."""
+    """Windows [floor(i*n/o), ceil((i+1)*n/o)) (AdaptivePooling.h); the maximum's NaN and ties are max_pool's, not its integers
+    (native/cpu/AdaptiveMaxPoolKernel.cpp has floating types alone)."""
     place, _ = spatial(shape, layout)
     if channels(shape, place) < 1:
         raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)

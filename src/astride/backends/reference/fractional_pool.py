@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...plan.fractional import FractionalPlan
+from ...plan.kinds import Tie
 from ..protocol import Array, Arrays, Kernel, Saved, offset_dtype
 from ._windows import Indices, as_channels_first
 
@@ -36,11 +37,11 @@ def forward_gather(plan: FractionalPlan, *arrays: Array | None, out: Array, save
     assert x is not None and samples is not None
     xv, yv = as_channels_first(x, plan.layout), as_channels_first(out, plan.layout)
     begins = starts(plan, samples)
-    best = np.full(yv.shape, -np.inf, x.dtype)
+    best, last = np.full(yv.shape, -np.inf, x.dtype), plan.tie is Tie.LAST_NAN
     offsets = np.zeros(yv.shape, offset_dtype(plan.taps))
     for offset, tap in enumerate(np.ndindex(*plan.kernel)):
         value = xv[_pixels(begins, tap)]
-        better = (value > best) | np.isnan(value)
+        better = (value > best) | (np.isnan(value) & (last | ~np.isnan(best)))
         best = np.where(better, value, best)
         offsets[better] = offset
     yv[...] = best
@@ -72,7 +73,7 @@ def forward_loops4(plan: FractionalPlan, *arrays: Array | None, out: Array, save
         best, picked = -math.inf, 0
         for offset, pixel in enumerate(_window(plan, begins, here)):
             value = float(xv[pixel])
-            if value > best or math.isnan(value):
+            if value > best or (math.isnan(value) and (plan.tie is Tie.LAST_NAN or not math.isnan(best))):
                 best, picked = value, offset
         yv[here], offsets[here] = best, picked
     return out, _saved(x, samples, offsets, begins) if save else None
