@@ -23,11 +23,12 @@ from ..layers.softmax import Softmax
 from ..net import Node, ParamSpec, Phase
 from ..proto import Message, nearest
 from ..rules import caffe as rules
-from .fields import filler, present, window_fields
+from .fields import filler, pooling_fields, window_fields
 from .python_layers import Allowed, PythonClasses, python_layer
 from .state import enum_name
 from .translate_detection import DETECTION
 from .translate_elementwise import ELEMENTWISE
+from .translate_forks import FORKS
 from .translate_layout import LAYOUT
 from .translate_losses import LOSSES
 from .translate_norms import NORMS
@@ -118,11 +119,8 @@ def _deconvolution(message: Message, phase: Phase) -> Layer:
 
 def _pooling(message: Message, phase: Phase) -> Layer:
     p = message.pooling_param
-    given = present(
-        p, "kernel_size", "kernel_h", "kernel_w", "stride", "stride_h", "stride_w", "pad", "pad_h", "pad_w", "global_pooling"
-    )
     pool = enum_name(p, "pool")
-    rule = partial(rules.pooling, pool=pool, round_mode=enum_name(p, "round_mode"), phase=phase.value, **given)
+    rule = partial(rules.pooling, pool=pool, phase=phase.value, **pooling_fields(p))
     return Pooling(rule, random=pool == "STOCHASTIC" and phase is Phase.TRAIN)
 
 
@@ -177,6 +175,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Softmax": _softmax,
     **DETECTION,
     **ELEMENTWISE,
+    **FORKS,
     **LAYOUT,
     **LOSSES,
     **NORMS,

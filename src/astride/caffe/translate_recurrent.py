@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..layers import Layer
 from ..layers._recurrent import Recurrent
 from ..layers.lstm import LSTM
+from ..layers.lstm_unit import LSTMUnit
 from ..layers.rnn import RNN
 from ..net import Phase
 from ..proto import Message
@@ -28,4 +29,8 @@ def _rnn(message: Message, phase: Phase) -> Layer:
     return _recurrent(message, RNN)
 
 
-RECURRENT: dict[str, Callable[[Message, Phase], Layer]] = {"LSTM": _lstm, "RNN": _rnn}
+def _lstm_unit(message: Message, phase: Phase) -> Layer:
+    return LSTMUnit()
+
+
+RECURRENT: dict[str, Callable[[Message, Phase], Layer]] = {"LSTM": _lstm, "LSTMUnit": _lstm_unit, "RNN": _rnn}

@@ -52,12 +52,17 @@ class LSTM(Recurrent):
         h, c = before
         going_on = steps.apply(Function.MULTIPLY, h, gate)
         sums = steps.apply(Function.ADD, linear(steps, going_on, weights[0]), entering)
-        into, forget, out, new = steps.parts(sums, 4)
-        into, out = steps.apply(Function.SIGMOID, into), steps.apply(Function.SIGMOID, out)
-        kept = steps.apply(Function.MULTIPLY, _forget_gate(steps, forget, gate), c)
-        c = steps.apply(Function.ADD, kept, steps.apply(Function.MULTIPLY, into, steps.apply(Function.TANH, new)))
-        h = steps.apply(Function.MULTIPLY, out, steps.apply(Function.TANH, c))
+        c, h = lstm_step(steps, c, sums, gate)
         return h, [h, c]
+
+
+def lstm_step(steps: Steps, c: Array, sums: Array, gate: Array) -> tuple[Array, Array]:
+    """(c, h) after a time step, of c before it, the gates' sums, and `gate`, of c's shape, which says whether c counts."""
+    into, forget, out, new = steps.parts(sums, 4)
+    into, out = steps.apply(Function.SIGMOID, into), steps.apply(Function.SIGMOID, out)
+    kept = steps.apply(Function.MULTIPLY, _forget_gate(steps, forget, gate), c)
+    c = steps.apply(Function.ADD, kept, steps.apply(Function.MULTIPLY, into, steps.apply(Function.TANH, new)))
+    return c, steps.apply(Function.MULTIPLY, out, steps.apply(Function.TANH, c))
 
 
 def _forget_gate(steps: Steps, g: Array, gate: Array) -> Array:

@@ -24,6 +24,7 @@ from . import (
     faster_rcnn,
     flownet,
     intel,
+    mobile,
     nvcaffe,
     openpose,
     openvino,
@@ -34,6 +35,7 @@ from . import (
     segnet,
     shufflenet,
     ssd,
+    tsn,
     yolo,
 )
 from ._fork import Fork
@@ -44,6 +46,7 @@ FORKS: Mapping[str, Fork] = {
     "faster_rcnn": faster_rcnn.FORK,
     "rfcn": rfcn.FORK,
     "pspnet": pspnet.FORK,
+    "tsn": tsn.FORK,
     "deeplab": deeplab.FORK,
     "deeplab1": deeplab.V1,
     "segnet": segnet.FORK,
@@ -56,6 +59,8 @@ FORKS: Mapping[str, Fork] = {
     "ristretto": ristretto.FORK,
     "openpose": openpose.FORK,
     "intel": intel.FORK,
+    "mobile": mobile.FORK,
+    "resize": mobile.RESIZE,
     "openvino": openvino.FORK,
     "cascade_rcnn": cascade_rcnn.FORK,
     "ascend": ascend.FORK,
