@@ -7,9 +7,11 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from ..errors import ArgumentError
+from ..layers import Layer
 from ..layers.python import Python
 from ..net import Phase
 from ..proto import Message
+from .translate_detection import BUILT_IN_PYTHON
 
 PHASES = {Phase.TRAIN: 0, Phase.TEST: 1}
 
@@ -68,8 +70,14 @@ class Allowed:
         return next((c for c in found if c.__module__ == module), found[0])
 
 
-def python_layer(message: Message, phase: Phase, classes: PythonClasses) -> Python:
-    """The layer of a Python layer's message."""
+def python_layer(message: Message, phase: Phase, classes: PythonClasses) -> Layer:
+    """The layer of a Python layer's message: the caller's class, or else one that is built in."""
     p = message.python_param
-    instance = classes.find(p.module, p.layer)()
-    return Python(instance, p.param_str, phase=PHASES[phase])
+    try:
+        found = classes.find(p.module, p.layer)
+    except ArgumentError:
+        built_in = BUILT_IN_PYTHON.get((p.module, p.layer))
+        if built_in is None:
+            raise
+        return built_in(message, phase)
+    return Python(found(), p.param_str, phase=PHASES[phase])

@@ -240,6 +240,8 @@ def _roi_align(message: Message, phase: Phase) -> Layer:
         padding = p.pad_ratio if hasattr(p, "pad_ratio") else 0.0
         return ROIAlign((p.pooled_h, p.pooled_w), scale=p.spatial_scale, form=Form.GRID, padding=padding)
     p = _part(message, "roi_align_param")
+    if p.roi_end_mode:
+        raise ArgumentError("only regions that end at their last corner are sampled", given={"roi_end_mode": p.roi_end_mode})
     return ROIAlign((p.pooled_h, p.pooled_w), scale=p.spatial_scale, samples=p.sampling_ratio)
 
 
