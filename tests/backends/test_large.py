@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import astride
 from astride import dispatch
 from astride.backends.protocol import Saved
 from astride.ops.max_pool import indices_of, plane_indices
-from astride.plan import ConvPlan, PoolPlan, UnpoolPlan
+from astride.plan import ConvPlan, PoolPlan, UnpoolPlan, plan_from_dict
 from astride.plan.kinds import IndexBase
 
 SIDE = 70_000  # a plane of 4.9e9 pixels
@@ -104,10 +105,49 @@ def test_every_rule_makes_plans_of_huge_planes() -> None:
         assert set(out) <= sides, (name, op, out)
 
 
-def test_an_axis_of_2_to_the_31_is_refused_not_wrapped() -> None:
+@pytest.mark.parametrize("long", [2**31, 2**33, 2**40])
+def test_an_axis_of_2_to_the_31_and_more_is_planned(long: int) -> None:
+    """By geometry alone: every rule gives the sizes that it gives a short axis, moved by as much."""
+    planned = set()
     for name, op in RULED:
-        plan = plan_or_refusal(name, op, dict(kernel=2, stride=2), (1, 1, 2**31, 2))
-        assert plan is None or isinstance(plan, UnpoolPlan), (name, op)
+        plans = [plan_or_refusal(name, op, dict(kernel=2, stride=2), (1, 1, n, 2)) for n in (8, long)]
+        if plans[0] is None or plans[1] is None:
+            continue
+        shapes = [[(1, 1, n, 2)] for n in (8, long)]
+        for plan, shape in zip(plans, shapes, strict=True):
+            if isinstance(plan, ConvPlan):
+                shape.append(plan.weight_shape)
+            if isinstance(plan, UnpoolPlan):
+                shape *= 2
+        short, far = (plan.output_shape(*shape)[2] for plan, shape in zip(plans, shapes, strict=True))
+        slope = 2 if isinstance(plans[0], UnpoolPlan) or getattr(plans[0], "direction", None) == "transposed" else Fraction(1, 2)
+        assert far - short == (long - 8) * slope, (name, op)
+        assert plan_from_dict(plans[1].to_dict()) == plans[1]
+        planned.add((name, op))
+    assert len(planned) > 60 and {name for name, _ in planned} > {"explicit", "caffe", "pytorch", "tensorflow", "onnx", "mps"}
+
+
+@pytest.mark.parametrize("op", ["max_pool", "avg_pool", "lp_pool"])
+def test_windows_at_both_ends_of_an_axis_of_2_to_the_33(op: str) -> None:
+    """One pixel shown everywhere, so that no memory is needed."""
+    long = 2**33
+    x = np.lib.stride_tricks.as_strided(np.array([3.0]), (1, 1, long), (0, 0, 0), writeable=False)
+    plan = astride.plan(op, x.shape, kernel=2, stride=long - 2, dtype="float64")
+    for kernel in climb(plan):
+        y = dispatch.forward(plan, x, backend=kernel)[0]
+        assert np.allclose(y, 3 * np.sqrt(2) if op == "lp_pool" else 3) and y.shape == (1, 1, 2), kernel
+    if op == "max_pool":
+        _, indices = astride.max_pool(x, kernel=2, stride=long - 2, return_indices=True)
+        assert indices.tolist() == [[[0, long - 2]]]
+
+
+def test_a_result_or_an_input_grown_beyond_memory_is_refused() -> None:
+    x = np.lib.stride_tricks.as_strided(np.array([3.0]), (1, 1, 2**40), (0, 0, 0), writeable=False)
+    with pytest.raises(astride.ArgumentError, match="the result"):
+        astride.max_pool(x, kernel=2)
+    for edge in ("clamp", "mirror", "constant"):
+        with pytest.raises(astride.ArgumentError, match="the input with its padding"):
+            astride.max_pool(x, kernel=2, stride=2**40, padding=((1, 1),), edge=edge)
 
 
 @pytest.mark.parametrize("index", [2**32 + 3, 2**31, 2**63 - 1, -(2**32) + 3, -1])

@@ -185,7 +185,7 @@ def test_pool_22_an_index_that_fits_only_when_cut_to_32_bits() -> None:
 def test_pool_24_a_dilation_without_bounds() -> None:
     x = image(1, 5)
     assert F.max_pool2d(x, 1, stride=1, dilation=2**31 - 1).tolist() == F.max_pool2d(x, 1, stride=1).tolist()
-    with pytest.raises(ArgumentError, match=r"2\^31|larger|kernel"):
+    with pytest.raises(ArgumentError, match="larger than the padded input"):
         F.max_pool2d(x, (1, 2), stride=1, dilation=2**31 - 1)
 
 

@@ -12,8 +12,9 @@ from typing import Any, Self
 
 from ..errors import ArgumentError
 
-INT32_MAX = 2**31 - 1
-"""Kernels count taps and steps in int32; an axis whose numbers do not fit is refused rather than wrapped."""
+COUNT_MAX = 2**61 - 1
+"""Positions are sums of an axis's extents, at most three, so that within this limit none leaves int64; an axis beyond it is
+refused rather than wrapped. A backend that counts in fewer bits declines what does not fit them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class StridedAxis:
             _at_least(self, name, 1)
         for name in ("size", "out"):
             _at_least(self, name, 0)
-        self._fits_int32()
+        self._fits_int64()
         free = self.stretched + self.pad_lo + self.pad_hi - self.reach
         floor, ceil = max(free // self.stride + 1, 0), max(-(-free // self.stride) + 1, 0)
         # a rule may drop windows that start behind the input, which pads of a kernel or more make room for
@@ -47,18 +48,18 @@ class StridedAxis:
                 hint=f"out={floor}",
             )
 
-    def _fits_int32(self) -> None:
+    def _fits_int64(self) -> None:
         padded = self.stretched + abs(self.pad_lo) + abs(self.pad_hi)
         for what, value, hint in (
             ("(kernel - 1) * dilation + 1", self.reach, "a smaller dilation"),
             ("size + |pad_lo| + |pad_hi|", padded, "less padding"),
-            ("stride", self.stride, f"stride={max(min(padded, INT32_MAX), 1)}"),
+            ("stride", self.stride, f"stride={max(min(padded, COUNT_MAX), 1)}"),
         ):
-            if value > INT32_MAX:
+            if value > COUNT_MAX:
                 raise ArgumentError(
-                    "the axis counts further than 2^31 - 1",
+                    "the axis counts further than 2^61 - 1",
                     given={"axis": self},
-                    required=f"{what} <= 2^31 - 1: {value}",
+                    required=f"{what} <= 2^61 - 1: {value}",
                     hint=hint,
                 )
 

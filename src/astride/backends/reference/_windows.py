@@ -209,6 +209,8 @@ def extension(axes: tuple[Axis, ...], edge: Edge) -> Extension:
         assert isinstance(axis, StridedAxis)
         lo = max(axis.pad_lo, 0)
         hi = max(axis.start(axis.out - 1) + axis.reach - axis.size, 0) if axis.out else 0
+        length = (axis.size + lo + hi,)
+        refuse_beyond_memory("the input with its padding", length, "int64", 8, "less padding or a smaller kernel")
         grown.append(replace(axis, size=axis.size + lo + hi, pad_lo=axis.pad_lo - lo, pad_hi=min(axis.pad_hi - hi, 0)))
         sources.append(_source(np.arange(-lo, axis.size + hi), axis.size, edge))
     return Extension(tuple(grown), sizes, tuple(sources))
