@@ -28,7 +28,7 @@ from .ops._run import plan
 from .settings import configure, use
 
 if TYPE_CHECKING:
-    from . import like, onnx
+    from . import cv2dnn, like, onnx
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
     from .ops.adaptive_pool import adaptive_pool
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LAZY: dict[str, str] = {
+    "cv2dnn": ".cv2dnn",
     "like": ".like",
     "load_caffe": ".caffe.load",
     "load_solver": ".caffe.solver",
@@ -91,6 +92,7 @@ __all__ = [
     "conv",
     "conv_integer",
     "conv_transpose",
+    "cv2dnn",
     "deform_conv",
     "elementwise",
     "fold",
@@ -125,7 +127,7 @@ def __getattr__(name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module 'astride' has no attribute {name!r}")
     module = import_module(LAZY[name], __name__)
-    value = module if name in ("like", "onnx") else getattr(module, name)
+    value = module if name in ("cv2dnn", "like", "onnx") else getattr(module, name)
     globals()[name] = value
     return value
 
