@@ -1,0 +1,141 @@
+"""The threads kernels run on. Python starts them; each waits inside a function written in IR, where it holds no lock of
+Python's, and comes out to sleep when nothing has come for a while.
+
+Work is never handed to a certain thread: whoever is there takes the next units, the caller always. A thread that sleeps,
+is busy elsewhere or has gone with a fork costs help, not answers. Callers from several Python threads are safe: one gets
+the helpers, the others work alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from ... import settings
+from .cache import functions
+from .machine import machine
+
+WORDS, LINE = 16, 64
+PATIENCE = 4000
+"""How often a worker looks before it sleeps: some 100 to 200 microseconds, about what lies between two layers."""
+
+MOST = 256
+"""Workers a process may have."""
+
+Launch = Callable[..., None]
+
+
+@lru_cache(None)
+def _driver() -> tuple[Launch, Callable[..., int], Callable[[int], None]]:
+    def write() -> str:
+        return Path(__file__).with_name("driver.ll").read_text().replace("RELAX", machine().relax)
+
+    launch, attend, dismiss = functions("driver", (), write, ("launch", "attend", "dismiss"))
+    word = ctypes.c_int64
+    return (
+        ctypes.CFUNCTYPE(None, *[word] * 10)(launch),
+        ctypes.CFUNCTYPE(word, word, word, word, word)(attend),
+        ctypes.CFUNCTYPE(None, word)(dismiss),
+    )
+
+
+class Workers:
+    """The helpers of one process, started when first needed and as many as were ever asked for."""
+
+    def __init__(self) -> None:
+        self._memory = ctypes.create_string_buffer(WORDS * LINE + LINE)
+        base = ctypes.addressof(self._memory)
+        self.state = base + -base % LINE
+        self._threads: list[threading.Thread] = []
+        self._bell = threading.Condition()
+        self._asleep = 0
+        self._rings = 0
+        self._ended = False
+
+    def launch(
+        self, kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int | None = None
+    ) -> None:
+        """Run a kernel over `total` units, `chunk` at a time. Addresses are trusted: the caller has checked every size.
+
+        A call of one chunk, or with one thread allowed, runs here and wakes nobody.
+        """
+        helpers = 0
+        if total > chunk:
+            helpers = min((threads or settings.threads()) - 1, -(-total // chunk) - 1, MOST)
+            if helpers > len(self._threads):
+                self._start(helpers)
+            if self._asleep and helpers:
+                self._ring()
+        _driver()[0](self.state, kernel, geometry, a, b, c, d, total, chunk, helpers)
+
+    def _start(self, count: int) -> None:
+        with self._bell:
+            while len(self._threads) < count and not self._ended:
+                number = len(self._threads)
+                thread = threading.Thread(target=self._attend, args=(number,), name=f"astride-{number}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _ring(self) -> None:
+        with self._bell:
+            self._rings += 1
+            self._bell.notify_all()
+
+    def _attend(self, number: int) -> None:
+        attend = _driver()[1]
+        seen = rings = 0
+        while True:
+            seen = attend(self.state, number, seen, PATIENCE)
+            if seen < 0:
+                return
+            with self._bell:
+                # A ring that came after the worker's last look and before it got here must not be slept through.
+                if rings == self._rings and not self._ended:
+                    self._asleep += 1
+                    self._bell.wait()
+                    self._asleep -= 1
+                rings = self._rings
+                if self._ended:
+                    return
+
+    def stop(self) -> None:
+        """Send every worker home and wait for it."""
+        with self._bell:
+            self._ended = True
+            self._bell.notify_all()
+        _driver()[2](self.state)
+        for thread in self._threads:
+            thread.join(timeout=1)
+
+
+_workers: Workers | None = None
+_birth = threading.Lock()
+
+
+def workers() -> Workers:
+    """The process's own."""
+    global _workers
+    if _workers is None:
+        with _birth:
+            if _workers is None:
+                _driver()
+                _workers = Workers()
+                atexit.register(_workers.stop)
+    return _workers
+
+
+def _forget() -> None:
+    """After a fork the threads are the parent's alone, and their state may be that of a launch half way through."""
+    global _workers, _birth
+    if _workers is not None:
+        atexit.unregister(_workers.stop)
+    _workers, _birth = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
