@@ -11,9 +11,10 @@ from typing import Any
 from ..errors import ArgumentError, ModelFileError, UnsupportedError
 from ..layers.source import Source as Samples
 from ..net import Net
-from ..proto import Parsed, Source, read_prototxt
+from ..proto import Parsed, Source
 from ..train import Communicator, Constants, Policy, Settings, Solver, find_update
-from .dialects import schema
+from .dialects.choose import read_text
+from .dialects.refused import check_refused
 from .load import build_net
 from .python_layers import PythonLayers, classes
 from .upgrade import upgrade_solver
@@ -33,6 +34,7 @@ def load_solver(
     seed: int | None = None,
     snapshot_prefix: str | os.PathLike[str] | None = None,
     communicator: Communicator | None = None,
+    dialect: str | None = None,
     allow_unknown_fields: bool = False,
     python_layers: PythonLayers = (),
     type: str | None = None,
@@ -51,14 +53,15 @@ def load_solver(
     Raises ModelFileError, PrototxtError: a file that is missing or does not parse. ArgumentError: numbers that contradict each
     other. UnsupportedError: a solver type or policy that does not exist here.
     """
-    parsed = read_prototxt(solver, "SolverParameter", allow_unknown_fields=allow_unknown_fields, schema=schema())
+    parsed = read_text(solver, "SolverParameter", dialect=dialect, allow_unknown_fields=allow_unknown_fields)
+    check_refused(parsed.message)
     message = upgrade_solver(parsed.message, parsed).message
     message.type = type or message.type
     file = Path(parsed.source) if Path(parsed.source).is_file() else None
     folder = Path() if file is None else file.parent
-    chosen = _Nets(message, folder, net, allow_unknown_fields)
+    chosen = _Nets(message, folder, net, dialect, allow_unknown_fields)
     train, tests = chosen.train(), chosen.tests()
-    settings = _settings(message, len(tests), seed, _prefix(file, message, snapshot_prefix))
+    settings = settings_of(message, len(tests), seed, _prefix(file, message, snapshot_prefix))
     update = find_update(message.type)
     common = {"seed": settings.seed, "python_layers": classes(python_layers), "max_memory": max_memory}
     train_net = _build(train, "TRAIN", sources, common)
@@ -83,9 +86,11 @@ class _Described:
 class _Nets:
     """Which nets a solver means, by Caffe's rules of precedence."""
 
-    def __init__(self, message: Any, folder: Path, override: Source | None, allow_unknown_fields: bool) -> None:
+    def __init__(
+        self, message: Any, folder: Path, override: Source | None, dialect: str | None, allow_unknown_fields: bool
+    ) -> None:
         self.message, self.folder, self.override = message, folder, override
-        self.allow_unknown_fields = allow_unknown_fields
+        self.dialect, self.allow_unknown_fields = dialect, allow_unknown_fields
 
     def train(self) -> _Described:
         """The one train net."""
@@ -157,7 +162,7 @@ class _Nets:
         if hasattr(source, "read"):
             # The train net and the test nets are read one after the other; a stream has only one beginning.
             self.override = source = source.read()
-        parsed = read_prototxt(source, allow_unknown_fields=self.allow_unknown_fields, schema=schema())
+        parsed = read_text(source, dialect=self.dialect, allow_unknown_fields=self.allow_unknown_fields)
         return self._described(parsed, parsed.message, state)
 
     def _described(self, parsed: Parsed | None, message: Any, states: Sequence[Any]) -> _Described:
@@ -195,7 +200,7 @@ def _prefix(file: Path | None, message: Any, given: str | os.PathLike[str] | Non
     return os.path.join(prefix, stem) if prefix.endswith("/") or os.path.isdir(prefix) else prefix
 
 
-def _settings(message: Any, tests: int, seed: int | None, prefix: str) -> Settings:
+def settings_of(message: Any, tests: int, seed: int | None, prefix: str) -> Settings:
     _refuse(message)
     policy = Policy(
         name=message.lr_policy,

@@ -59,9 +59,9 @@ class Solver:
         self.iter = 0
         self.current_step = 0
         self.listeners: list[Listener] = []
-        self.on_start: list[Callable[[], None]] = []
+        self.on_start: list[Callable[[], object]] = []
         """Called when an iteration begins, its gradients cleared."""
-        self.on_gradients: list[Callable[[], None]] = []
+        self.on_gradients: list[Callable[[], object]] = []
         """Called when an iteration's gradients are gathered, before they become the update."""
         self.history: list[Array] = [
             np.zeros(parameter.shape, parameter.dtype) for _ in range(update.slots) for parameter in net.learnable
@@ -232,6 +232,6 @@ def _place(net: Net, batches: int) -> None:
             layer.reset(batches * layer.batch_size)
 
 
-def _call(listeners: Sequence[Callable[[], None]]) -> None:
+def _call(listeners: Sequence[Callable[[], object]]) -> None:
     for listener in listeners:
         listener()

@@ -1,0 +1,24 @@
+"""Errors that are also what scripts written for Caffe catch: RuntimeError, TypeError, AttributeError."""
+
+from __future__ import annotations
+
+from ..errors import ArgumentError, ModelFileError
+
+
+class CallError(ArgumentError, RuntimeError):
+    """A call that Caffe's C++ refuses, which Python sees as a RuntimeError."""
+
+
+class FileError(ModelFileError, RuntimeError):
+    """A file that cannot be opened; Caffe raises RuntimeError."""
+
+
+class SignatureError(ArgumentError, TypeError):
+    """Arguments that no constructor takes; Caffe's binding raises a TypeError."""
+
+
+class FieldError(ArgumentError, AttributeError):
+    """A field or constant that a message does not have; protobuf raises AttributeError."""
+
+
+__all__ = ["CallError", "FieldError", "FileError", "SignatureError"]
