@@ -41,6 +41,37 @@ def test_same_puts_the_odd_pixel_at_the_end_or_the_start() -> None:
     assert windows("max_pool", 7, rules="explicit", kernel=2, stride=3, padding="same") == [[0, 1], [3, 4], [6, 7]]
 
 
+def test_causal_windows_end_where_they_belong() -> None:
+    """ceil(n / stride) windows, each of which ends with the pixel it belongs to, whatever the rounding."""
+    assert windows("max_pool", 6, rules="explicit", kernel=3, stride=2, padding="causal") == [[-2, -1, 0], [0, 1, 2], [2, 3, 4]]
+    assert windows("avg_pool", 4, rules="explicit", kernel=2, stride=1, dilation=3, padding="causal", rounding="ceil") == [
+        [i - 3, i] for i in range(4)
+    ]
+    for n, k, s, d in itertools.product(range(1, 9), range(1, 4), (1, 2, 3), (1, 2)):
+        if s == 1 or d == 1:
+            shape = dict(w_shape=(1, 1, k), stride=s, dilation=d, padding="causal")
+            keras, ours = (astride.plan("conv", (1, 1, n), rules=rules, **shape) for rules in ("keras", "explicit"))
+            assert ours.axes == keras.axes, (n, k, s, d)
+
+
+def test_causal_results_see_nothing_that_comes_later() -> None:
+    x, w, later = np.arange(12.0).reshape(1, 1, 3, 4), np.arange(1.0, 7).reshape(1, 1, 2, 3), np.zeros((1, 1, 3, 4))
+    later[..., 2] = 100
+    for op, arguments in (
+        (astride.conv, dict(w=w)),
+        (astride.max_pool, dict(kernel=(2, 3), stride=1)),
+        (astride.avg_pool, dict(kernel=(2, 3), stride=1)),
+        (astride.lp_pool, dict(kernel=(2, 3), stride=1)),
+        (astride.stochastic_pool, dict(kernel=(2, 3), stride=1)),
+    ):
+        y, moved = (op(array, padding="causal", **arguments) for array in (x, x + later))
+        assert y.shape == x.shape
+        np.testing.assert_array_equal(y[..., :2], moved[..., :2])
+        assert (y[..., 2:] != moved[..., 2:]).any()
+    with pytest.raises(astride.ArgumentError, match="'valid', 'same', 'same_lower', 'causal'"):
+        astride.max_pool(x, kernel=2, padding="reflect")
+
+
 def test_negative_pads_crop() -> None:
     assert windows("max_pool", 6, rules="explicit", kernel=2, stride=1, padding=((-1, 0),)) == [[1, 2], [2, 3], [3, 4], [4, 5]]
 

@@ -9,6 +9,8 @@ from ..plan.kinds import Layout
 from . import _sizes
 from ._arguments import Pads, PerAxis, choice, pads, per_axis, spatial
 
+WORDS = ("valid", "same", "same_lower", "causal")
+
 
 def windows(
     shape: Shape, layout: str, kernel: Any, stride: Any, padding: Any, dilation: Any, rounding: str, clip: str
@@ -29,11 +31,13 @@ def outs_of(
     choice(clip, "clip", ("never", "padded", "always"))
     rank = len(sizes)
     reaches = tuple(_sizes.reach(k, d) for k, d in zip(kernel, dilation, strict=True))
-    if isinstance(padding, str) and padding != "valid":
-        lower = choice(padding, "padding", ("valid", "same", "same_lower")) == "same_lower"
-        solved = [_sizes.same(n, k, s, extra_at_end=not lower) for n, k, s in zip(sizes, reaches, stride, strict=True)]
+    word = choice(padding, "padding", WORDS) if isinstance(padding, str) else None
+    if word in ("same", "same_lower"):
+        solved = [_sizes.same(n, k, s, extra_at_end=word == "same") for n, k, s in zip(sizes, reaches, stride, strict=True)]
         return tuple(out for out, _ in solved), tuple(pair for _, pair in solved)
-    both = pads(0 if padding == "valid" else padding, rank, minimum=None)
+    if word == "causal":
+        return tuple(-(-n // s) for n, s in zip(sizes, stride, strict=True)), tuple((k - 1, 0) for k in reaches)
+    both = pads(0 if word == "valid" else padding, rank, minimum=None)
     size = _sizes.floor if rounding == "floor" else _sizes.ceil
     outs = [size(n, lo + hi, k, s) for n, (lo, hi), k, s in zip(sizes, both, reaches, stride, strict=True)]
     if rounding == "ceil" and (clip == "always" or (clip == "padded" and any(lo or hi for lo, hi in both))):

@@ -2,7 +2,8 @@
 
 Sizes: `rounding` "floor" (default) or "ceil"; `clip` drops a last window that starts behind the input: "never",
 "padded" (Caffe: only where some padding is given) or "always" (PyTorch, ONNX; the default, which matters for ceil only).
-`padding` is an int, one per axis, (low, high) pairs, negative to crop, or "valid", "same" (odd pixel at the end), "same_lower".
+`padding` is an int, one per axis, (low, high) pairs, negative to crop, or "valid", "same" (odd pixel at the end), "same_lower",
+"causal" (in front alone, as much as the kernel reaches back: no window sees what comes after the pixel it belongs to).
 """
 
 from __future__ import annotations

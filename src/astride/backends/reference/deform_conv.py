@@ -39,6 +39,12 @@ class Corner:
         rest = [share for a, share in enumerate(self.shares) if a not in axes]
         return np.where(self.inside, math.prod(rest, start=np.full_like(self.shares[0], sign)), 0)
 
+    def along(self, steps: Array, *axes: int) -> Array:
+        """How the slope by these axes changes along steps, (rank, N, G, taps * out); axes already there bend no further."""
+        return np.asarray(
+            sum((self.slope(*axes, a) * step for a, step in enumerate(steps) if a not in axes), np.zeros_like(steps[0]))
+        )
+
     @property
     def weight(self) -> Array:
         return self.slope()
@@ -116,55 +122,52 @@ def twice(plan: DeformPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want
     second derivative by one axis is 0."""
     x, offset, w, mask = saved.x, saved.extra["offset"], saved.w, saved.extra["mask"]
     assert x is not None and w is not None
-    cx, co, cw, cm, cb = (*cotangents, None, None, None)[:5]
-    parts = parted(plan, x, offset, mask)
-    moved = parted(
-        plan,
-        *(
-            None if a is None else np.zeros_like(a) if c is None else c
-            for a, c in zip((x, offset, mask), (cx, co, cm), strict=True)
-        ),
-    )
-    rank, images = len(plan.axes), x.shape[0]
-    steps = [
-        moved.offset.reshape(images, plan.offset_groups, plan.taps, rank, positions(plan))[:, :, :, a].reshape(
-            *parts.x.shape[:2], -1
-        )
-        for a in range(rank)
+    moves = [
+        None if a is None else np.zeros_like(a) if c is None else c
+        for a, c in zip((x, offset, w, mask), cotangents, strict=False)
     ]
-    weights, turned = matrix(plan, w), matrix(plan, np.zeros_like(w) if cw is None else cw)
-    one, none = (1, 0) if parts.mask is None or moved.mask is None else (parts.mask[:, :, None], moved.mask[:, :, None])
+    assert moves[0] is not None and moves[1] is not None and moves[2] is not None
+    parts, moved = parted(plan, x, offset, mask), parted(plan, moves[0], moves[1], moves[3])
+    weights, turned, steps = matrix(plan, w), matrix(plan, moves[2]), steps_of(plan, moved.offset)
+    weighed, reweighed = np.ones((1, 1, 1, 1), parts.x.dtype), np.zeros((1, 1, 1, 1), parts.x.dtype)
+    if parts.mask is not None and moved.mask is not None:
+        weighed, reweighed = parts.mask[:, :, None], moved.mask[:, :, None]
 
     sampled = samples(plan, parts)
     change = np.zeros_like(sampled)
     for corner in corners(plan, parts.offset):
-        along = sum(corner.slope(a) * steps[a] for a in range(rank))
-        change += corner.weight[:, :, None] * corner.read(moved.x) + along[:, :, None] * corner.read(parts.x)
-    columns, moves = columns_of(plan, sampled * one), columns_of(plan, change * one + sampled * none)
-    y = (np.matmul(weights, moves) + np.matmul(turned, columns)).reshape(images, plan.out_channels, *[a.out for a in plan.axes])
-    if cb is not None:
-        y += cb.astype(y.dtype).reshape(-1, *[1] * rank)
+        change += corner.weight[:, :, None] * corner.read(moved.x) + corner.along(steps)[:, :, None] * corner.read(parts.x)
+    columns, changed = columns_of(plan, sampled * weighed), columns_of(plan, change * weighed + sampled * reweighed)
+    y = (np.matmul(weights, changed) + np.matmul(turned, columns)).reshape(
+        x.shape[0], plan.out_channels, *[a.out for a in plan.axes]
+    )
+    if len(cotangents) > 4 and cotangents[4] is not None:
+        y += cotangents[4].astype(y.dtype).reshape(-1, *[1] * len(plan.axes))
     by_dy = np.empty(dy.shape, dy.dtype)
     as_channels_first(by_dy, plan.layout)[...] = y
 
     rows = np.ascontiguousarray(as_channels_first(dy, plan.layout), plan.accumulate)
-    rows = rows.reshape(images, plan.groups, plan.out_channels // plan.groups, positions(plan))
-    by_w = np.matmul(rows, moves.swapaxes(-1, -2)).sum(axis=0).reshape(plan.weight_shape)
-    to_columns = np.matmul(weights.swapaxes(-1, -2), rows).reshape(sampled.shape)
-    to_moves = np.matmul(turned.swapaxes(-1, -2), rows).reshape(sampled.shape)
-    by_mask = (to_columns * change + to_moves * sampled).sum(axis=2)
-    to_sampled, to_change = to_moves * one + to_columns * none, to_columns * one
-    by_x, by_offset = np.zeros_like(parts.x), np.zeros((rank, *by_mask.shape), by_mask.dtype)
+    rows = rows.reshape(x.shape[0], plan.groups, plan.out_channels // plan.groups, positions(plan))
+    by_w = np.matmul(rows, changed.swapaxes(-1, -2)).sum(axis=0).reshape(plan.weight_shape)
+    to_changed = np.matmul(weights.swapaxes(-1, -2), rows).reshape(sampled.shape)
+    to_columns = np.matmul(turned.swapaxes(-1, -2), rows).reshape(sampled.shape)
+    by_mask = None if mask is None else (to_changed * change + to_columns * sampled).sum(axis=2)
+    to_sampled, to_change = to_columns * weighed + to_changed * reweighed, to_changed * weighed
+    by_x, by_offset = np.zeros_like(parts.x), np.zeros_like(steps)
     for corner in corners(plan, parts.offset):
-        along = sum(corner.slope(a) * steps[a] for a in range(rank))
-        add_at(by_x, corner, to_sampled * corner.weight[:, :, None] + to_change * along[:, :, None])
-        still, slid = corner.read(parts.x), corner.read(moved.x)
-        for a in range(rank):
-            bent = sum(corner.slope(a, b) * steps[b] for b in range(rank) if b != a)
-            by_offset[a] += (to_sampled * still + to_change * slid).sum(axis=2) * corner.slope(a) + (to_change * still).sum(
-                axis=2
-            ) * bent
-    return by_dy, returned(plan, saved, dy.dtype, (by_x, by_offset, by_w, None if mask is None else by_mask, None), want)
+        add_at(by_x, corner, to_sampled * corner.weight[:, :, None] + to_change * corner.along(steps)[:, :, None])
+        still, moving = corner.read(parts.x), corner.read(moved.x)
+        straight, bent = (to_sampled * still + to_change * moving).sum(axis=2), (to_change * still).sum(axis=2)
+        for a in range(len(plan.axes)):
+            by_offset[a] += straight * corner.slope(a) + bent * corner.along(steps, a)
+    return by_dy, returned(plan, saved, dy.dtype, (by_x, by_offset, by_w, by_mask, None), want)
+
+
+def steps_of(plan: DeformPlan, offset: Array) -> Array:
+    """Offsets by axis: (rank, N, G, taps * out)."""
+    rank = len(plan.axes)
+    steps = offset.reshape(offset.shape[0], plan.offset_groups, plan.taps, rank, positions(plan))
+    return np.moveaxis(steps, 3, 0).reshape(rank, offset.shape[0], plan.offset_groups, -1)
 
 
 def add_at(dx: Array, corner: Corner, values: Array) -> None:
