@@ -177,7 +177,8 @@ def test_texts_of_forks_come_back() -> None:
     layer { name: "a" type: "ReLU6" bottom: "x" top: "x" }
     layer { name: "b" type: "ShuffleChannel" bottom: "x" top: "b" shuffle_channel_param { group: 2 } }
     layer { name: "c" type: "Reorg" bottom: "b" top: "c" reorg_param { stride: 2 } }
-    layer { name: "d" type: "DepthwiseConvolution" bottom: "c" top: "d" convolution_param { num_output: 16 kernel_size: 1 group: 16 } }
+    layer { name: "d" type: "DepthwiseConvolution" bottom: "c" top: "d"
+      convolution_param { num_output: 16 kernel_size: 1 group: 16 } }
     """
     x = RANDOM.normal(size=(1, 4, 4, 4))
     net = load_caffe(text, seed=1)

@@ -66,7 +66,7 @@ class L1Loss(Layer):
             squares = part * (difference**2).sum(1, keepdims=True)
             counted = squares >= self.plateau**2
             root = np.sqrt(np.where(counted, squares, 0) + self.eps)
-            loss, slope = root.sum(), part * difference * counted / root
+            loss, slope = root.sum(), part * difference * counted / np.where(root > 0, root, 1)
         else:
             counted = numbers & (np.abs(difference) >= self.plateau)
             loss = np.abs(difference[counted]).sum()
