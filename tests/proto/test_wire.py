@@ -211,11 +211,44 @@ def test_a_diff_that_does_not_fit() -> None:
     assert "has 3 elements, its diff 2" in failure(blob(entry.SerializeToString())).problem
 
 
-def test_half_precision_of_a_fork_is_named() -> None:
-    entry = proto.message("BlobProto")()
-    entry.shape.dim.extend([4])
-    raw = entry.SerializeToString() + length(12, bytes(8))
-    assert "NVIDIA" in str(failure(blob(raw)))
+@pytest.mark.parametrize(("kind", "dtype"), [(0, "<f8"), (1, "<f4"), (2, "<f2")])
+def test_raw_numbers_of_nvcaffe(kind: int, dtype: str) -> None:
+    """CAF-39: 1, 2 and 0.5 in any of the three types; half precision comes as float32."""
+    numbers = np.array([1, 2, 0.5], dtype)
+    shape = length(7, length(1, b"\x03"))
+    types = bytes([10 << 3, kind, 11 << 3, kind])
+    read = proto.read_caffemodel(blob(shape + types + length(12, numbers.tobytes()) + length(13, (-numbers).tobytes()))).blobs[0][
+        0
+    ]
+    assert read.data.tolist() == [1, 2, 0.5] and read.data.dtype == ("<f8" if kind == 0 else "<f4")
+    assert read.diff is not None and read.diff.tolist() == [-1, -2, -0.5]
+    assert not read.data.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (length(12, bytes(8)), "raw_data has no type"),
+        (b"\x50\x03" + length(12, bytes(8)), "raw_data has type 3"),
+        (b"\x50\x02" + length(12, bytes(7)), "raw_data is 7 bytes long, no multiple of 2"),
+        (b"\x50\x02" + length(12, bytes(6)), "the shape (4,) has 4 elements, its data 3"),
+        (b"", "the shape (4,) has 4 elements, its data 0"),
+    ],
+)
+def test_raw_numbers_that_do_not_fit(content: bytes, problem: str) -> None:
+    assert problem in failure(blob(length(7, length(1, b"\x04")) + content)).problem
+
+
+def test_required_fields_may_be_missing_where_only_the_weights_matter() -> None:
+    """Ristretto's quantization_param has the number of BVLC's clip_param, whose min and max are required."""
+    raw = length(
+        100,
+        length(1, b"c")
+        + length(148, b"\x10\x00")
+        + length(7, length(7, length(1, b"\x01")) + length(5, np.float32(7).tobytes())),
+    )
+    assert "required fields are missing" in failure(raw).problem
+    assert proto.read_caffemodel(raw, partial=True).blobs[0][0].data.tolist() == [7]
 
 
 @pytest.mark.parametrize(

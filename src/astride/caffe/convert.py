@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..errors import ArgumentError, ModelFileError, UnsupportedError
-from ..proto import BlobArray, Message, NetFile, Parsed, Schema, atomic_write, format, parse, read_caffemodel, write_caffemodel
+from ..proto import BlobArray, Message, NetFile, Parsed, Schema, atomic_write, format, read_caffemodel, write_caffemodel
 from ..proto.blobs import declare
 from ..proto.limits import MAX_TEXT_BYTES
 from ..proto.sniff import Opened, open_model
 from .comments import carry
-from .dialects import schema
+from .dialects.choose import read_binary, read_text
 from .journal import Note
 from .upgrade import Upgraded, upgrade, upgrade_solver
 from .weights import blobs_by_name
@@ -61,7 +61,14 @@ def recognise(opened: Opened) -> Kind:
     return Kind.SOLVER_TEXT if _solver_fields() & set(names) else Kind.NET_TEXT
 
 
-def upgrade_file(source: Path, target: Path, *, kind: Kind | None = None, allow_unknown_fields: bool = False) -> Written:
+def upgrade_file(
+    source: Path,
+    target: Path,
+    *,
+    kind: Kind | None = None,
+    dialect: str | None = None,
+    allow_unknown_fields: bool = False,
+) -> Written:
     """Write a file in Caffe's current format, as Caffe's upgrade_net_proto_text, ..._binary and upgrade_solver_proto_text do.
 
     Comments of a text stay beside what they were about. A file that is current already is copied byte for byte.
@@ -73,7 +80,7 @@ def upgrade_file(source: Path, target: Path, *, kind: Kind | None = None, allow_
     if kind is Kind.NET_BINARY:
         return _upgrade_binary(source, target, opened)
     name = "SolverParameter" if kind is Kind.SOLVER_TEXT else "NetParameter"
-    parsed = parse(opened.view, name, source=opened.name, allow_unknown_fields=allow_unknown_fields, schema=schema())
+    parsed = read_text(opened.view, name, dialect=dialect, name=opened.name, allow_unknown_fields=allow_unknown_fields)
     upgraded = (upgrade_solver if kind is Kind.SOLVER_TEXT else upgrade)(parsed.message, parsed)
     if upgraded.notes:
         text = carry(str(opened.view, "utf-8", "surrogateescape"), format(upgraded.message), upgraded.origins)
@@ -92,19 +99,21 @@ def convert_file(
     to: Kind | None = None,
     weights: Path | None = None,
     with_blobs: bool = False,
+    dialect: str | None = None,
     allow_unknown_fields: bool = False,
 ) -> Written:
     """Write a network as binary or as text, in the current format.
 
     to           by default what the name of `target` says: .caffemodel or .binaryproto is binary, .prototxt or .pbtxt text
     weights      a .caffemodel whose blobs go into the layers of the same names
+    dialect      "bvlc" or a fork's name; by default the one whose fields the file has
     with_blobs   write blobs into a text, too, which grows about fourfold; binary files always have them
     Raises ArgumentError: a name that does not say what to write; UnsupportedError: a format that is not written here;
     ModelFileError, PrototxtError: files that are missing or something else.
     """
     to = to or _by_name(target)
     opened = open_model(source, expect="Caffe file")
-    message, blobs, notes = _network(source, opened, allow_unknown_fields)
+    message, blobs, notes = _network(opened, dialect, allow_unknown_fields)
     if weights is not None:
         notes += _insert(message, blobs, read_caffemodel(weights))
     if to is Kind.NET_BINARY:
@@ -126,7 +135,8 @@ def _solver_fields() -> frozenset[str]:
 
 
 def _upgrade_binary(source: Path, target: Path, opened: Opened) -> Written:
-    file = read_caffemodel(source, schema=schema())
+    # What the layers' fields mean makes no difference here: those of forks go over as they are.
+    file = read_caffemodel(source, partial=True)
     upgraded = upgrade(file.message, sized=False)
     if upgraded.notes:
         write_caffemodel(target, upgraded.message, _moved(upgraded, file))
@@ -140,10 +150,10 @@ def _moved(upgraded: Upgraded, file: NetFile) -> Blobs:
     return [[] if origin is None else file.blobs[origin] for origin in upgraded.origins]
 
 
-def _network(source: Path, opened: Opened, allow_unknown_fields: bool) -> tuple[Message, Blobs, list[Note]]:
+def _network(opened: Opened, dialect: str | None, allow_unknown_fields: bool) -> tuple[Message, Blobs, list[Note]]:
     """A network of any format from text or binary: its message, current and without blobs, and its blobs."""
     if opened.kind == "binary":
-        file = read_caffemodel(source, schema=schema())
+        file = read_binary(opened.view, dialect=dialect, name=opened.name, allow_unknown_fields=allow_unknown_fields)
         upgraded = upgrade(file.message, sized=False)
         blobs = _moved(upgraded, file)
         notes = list(upgraded.notes)
@@ -154,9 +164,7 @@ def _network(source: Path, opened: Opened, allow_unknown_fields: bool) -> tuple[
                 required="a prototxt of layers, or a .caffemodel",
                 hint="the file that its field `net` names",
             )
-        parsed = parse(
-            opened.view, "NetParameter", source=opened.name, allow_unknown_fields=allow_unknown_fields, schema=schema()
-        )
+        parsed = read_text(opened.view, dialect=dialect, name=opened.name, allow_unknown_fields=allow_unknown_fields)
         upgraded = upgrade(parsed.message, parsed)
         blobs = [_from_text(layer) for layer in upgraded.message.layer]
         notes = upgraded.notes + _unknown(parsed)
@@ -173,7 +181,7 @@ def _from_text(layer: Message) -> list[BlobArray]:
         return []
     single: Message = Schema.of(layer).message("NetParameter")()
     single.layer.add().CopyFrom(layer)
-    return read_caffemodel(single.SerializeToString(), name=f'layer "{layer.name}"').blobs[0]
+    return read_caffemodel(single.SerializePartialToString(), name=f'layer "{layer.name}"', partial=True).blobs[0]
 
 
 def _insert(message: Message, blobs: Blobs, file: NetFile) -> list[Note]:

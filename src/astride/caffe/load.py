@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import ArgumentError, AstrideError, PrototxtError
 from ..layers import Source as Samples
 from ..net import Net, Node, Phase
-from ..proto import Message, Parsed, Source, read_prototxt
-from .dialects import schema
+from ..proto import Message, Parsed, Source
+from .dialects.choose import read_text
+from .dialects.refused import check_refused
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer
 from .python_layers import Allowed, PythonClasses, PythonLayers, classes
@@ -45,7 +46,7 @@ def load_caffe(
     """A Caffe network of any of its three formats, ready to run.
 
     prototxt, weights     each a path, text, bytes or an open file; without weights the fillers begin the parameters
-    dialect               "bvlc" or a fork's name; by default what any of them has is read
+    dialect               "bvlc", a fork's name, or several joined with "+"; by default the one whose fields the text uses
     phase, level, stages  what include and exclude rules are asked about
     allow_unknown_fields  pass over fields the schema lacks instead of listing them as an error
     allow_missing         let layers that the weights lack begin with their fillers
@@ -57,12 +58,12 @@ def load_caffe(
     Raises PrototxtError: text that does not parse, with line and column; unknown fields, all at once
            UnknownLayerError: layers of unknown types, all at once, with their lines
            ModelFileError: a file that is missing or something else; weights that do not fit or lack layers
-           ArgumentError: layers that do not fit together; more memory than allowed
+           ArgumentError: layers that do not fit together; more memory than allowed; no such dialect
+           UnsupportedError: fields of a fork that change numbers and that nothing here computes
     """
-    grammar = schema(dialect)
     stages = (stages,) if isinstance(stages, str) else stages
     python = classes(python_layers)
-    parsed = read_prototxt(prototxt, "NetParameter", allow_unknown_fields=allow_unknown_fields, schema=grammar)
+    parsed = read_text(prototxt, dialect=dialect, allow_unknown_fields=allow_unknown_fields)
     net = build_net(
         parsed.message,
         phase,
@@ -96,6 +97,7 @@ def build_net(
     state = State.of(as_phase(phase), level, stages, message)
     try:
         kept, placed = _filtered(message, state, lines)
+        check_refused(kept, placed)
         check_types([(layer, line) for layer, line in placed if layer.name not in (sources or {})])
         nodes = _nodes(placed, state.phase, sources or {}, python_layers or Allowed())
         net = Net(

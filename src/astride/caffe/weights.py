@@ -27,7 +27,8 @@ def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> li
     Raises ModelFileError: the file is none; weights that do not fit, all layers in one message; layers the file lacks,
     unless `allow_missing`.
     """
-    file = read_caffemodel(source)
+    # What fields of forks mean makes no difference to weights.
+    file = read_caffemodel(source, partial=True)
     found = blobs_by_name(file)
     _check_fit(net, found, file)
     missing = [name for name in net.params if name not in found]

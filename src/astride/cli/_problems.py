@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..caffe.dialects import schema
+from ..caffe.dialects.choose import read_text
 from ..caffe.load import build_net
 from ..caffe.weights import load_weights
 from ..errors import AstrideError, PrototxtError
 from ..explain.layer_gradients import LayerChecked, check_layers
 from ..net import Net
-from ..proto import Parsed, read_prototxt
+from ..proto import Parsed
 
 EMPTY = "the network has no layers in this state"
 
@@ -30,7 +30,7 @@ def check_text(path: str, weights: Path | None, *, gradients: bool, seed: int = 
     """Read, build in both phases, load, and compare gradients: as far as each is possible. A missing file raises."""
     found = Found()
     try:
-        parsed = read_prototxt(path, "NetParameter", allow_unknown_fields=True, schema=schema())
+        parsed = read_text(path, allow_unknown_fields=True)
     except PrototxtError as error:
         found.problems.append(("text", str(error)))
         return found

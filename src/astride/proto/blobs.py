@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,11 @@ PAYLOADS: dict[int, tuple[str, np.dtype[Any]]] = {
     8: ("double_data", np.dtype("<f8")),
     9: ("double_diff", np.dtype("<f8")),
 }
+
+# NVCaffe's: the same as raw bytes, and what the bytes are.
+RAW: dict[int, str] = {12: "raw_data", 13: "raw_diff"}
+RAW_TYPES: dict[int, str] = {10: "raw_data", 11: "raw_diff"}
+_RAW_DTYPES: dict[int, np.dtype[Any]] = {0: np.dtype("<f8"), 1: np.dtype("<f4"), 2: np.dtype("<f2")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +65,29 @@ Pieces = dict[int, list[NDArray[Any]]]
 """The arrays of one blob by field number, each in the pieces in which the file has it."""
 
 
-def blob_array(rest: bytes, pieces: Pieces, schema: Schema) -> BlobArray:
+@dataclass(slots=True)
+class Raw:
+    """NVCaffe's raw bytes of one blob, and their types, by the names raw_data and raw_diff."""
+
+    data: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
+
+    def array(self, name: str) -> NDArray[Any] | None:
+        """The numbers, half precision as float32; None where there are none."""
+        bytes_ = self.data.get(name)
+        if bytes_ is None:
+            return None
+        dtype = _RAW_DTYPES.get(self.types.get(name, -1))
+        if dtype is None:
+            given = f"type {self.types[name]}" if name in self.types else "no type"
+            raise BlobFault(f"{name} has {given}", "NVCaffe computes with DOUBLE (0), FLOAT (1) and FLOAT16 (2)")
+        if bytes_.size % dtype.itemsize:
+            raise BlobFault(f"{name} is {bytes_.size} bytes long, no multiple of {dtype.itemsize}")
+        numbers = np.frombuffer(bytes_, dtype)
+        return numbers.astype(np.float32) if dtype.itemsize == 2 else numbers
+
+
+def blob_array(rest: bytes, pieces: Pieces, schema: Schema, raw: Raw | None = None) -> BlobArray:
     """Put together what the reader cut out of one BlobProto. `rest` is the message without its arrays."""
     from google.protobuf.message import DecodeError
 
@@ -73,11 +100,18 @@ def blob_array(rest: bytes, pieces: Pieces, schema: Schema) -> BlobArray:
     data = double if double is not None and double.size else arrays.get("data", np.empty(0, "<f4"))
     wide = arrays.get("double_diff")
     diff = wide if wide is not None and wide.size else arrays.get("diff")
+    if raw is not None and raw.data:
+        unpacked = raw.array("raw_data")
+        data = unpacked if unpacked is not None and not data.size else data
+        diff = raw.array("raw_diff") if diff is None or not diff.size else diff
+        for array in (data, diff):
+            if array is not None:
+                array.flags.writeable = False
     shape = blob_shape(message, data.size)
     count = math.prod(shape)
     for name, array in (("data", data), ("diff", diff)):
         if array is not None and array.size != count and not (name == "diff" and array.size == 0):
-            raise BlobFault(f"the shape {shape} has {count} elements, its {name} {array.size}", _hint(rest, array.size))
+            raise BlobFault(f"the shape {shape} has {count} elements, its {name} {array.size}")
     diff = None if diff is None or diff.size != count else diff.reshape(shape)
     return BlobArray(shape, data.reshape(shape), diff, _is_legacy(message))
 
@@ -121,10 +155,3 @@ def _joined(number: int, parts: list[NDArray[Any]]) -> NDArray[Any]:
     joined = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.empty(0, PAYLOADS[number][1])
     joined.flags.writeable = False
     return joined
-
-
-def _hint(rest: bytes, size: int) -> str | None:
-    # NVIDIA's fork keeps half-precision numbers as raw bytes in fields BVLC does not have (12 and 13).
-    if size == 0 and (b"\x62" in rest or b"\x6a" in rest):
-        return "the numbers may be in the raw_data of NVIDIA's fork: save the file there with float32 storage"
-    return None

@@ -52,6 +52,8 @@ class Parsed:
     def __init__(self, message: Message, text: Text) -> None:
         self.message = message
         self.unknown: list[Unknown] = []
+        self.used: set[tuple[str, str]] = set()
+        """(message, field) of everything the text sets, and (message, field=VALUE) of enumerations."""
         self._text = text
         self._messages: dict[int, int] = {id(message): 0}
         self._fields: dict[tuple[int, str, int], int] = {}
@@ -249,6 +251,7 @@ class _Parser:
         if field.type in ("string", "bytes"):
             raise text_values.BadValue(f"{field.name} takes a string, not {token.text}", f'{field.name}: "{token.text}"')
         if field.kind == "enum":
+            self.parsed.used.add((entry.name, f"{field.name}={token.text}"))
             return text_values.enum(field, token.kind, token.text, negative, self.schema.enum_values(entry.name, field))
         return text_values.scalar(field, token.kind, token.text, negative)
 
@@ -257,6 +260,8 @@ class _Parser:
         index = seen.get(field.name, 0)
         seen[field.name] = index + 1
         # Weights written as text are millions of numbers: there only the first one's place is kept.
+        if index == 0:
+            self.parsed.used.add((message.DESCRIPTOR.name, field.name))
         if index == 0 or field.type not in ("float", "double"):
             self.parsed._fields[(id(message), field.name, index)] = at.start
         if index == 1 and not field.repeated:

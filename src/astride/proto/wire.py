@@ -63,8 +63,11 @@ def parse_binary(buffer: Bytes, message_name: str, *, source: str = "<bytes>", s
     return _message(view, message_name, schema, source)
 
 
-def read_caffemodel(source: Source, *, name: str | None = None, schema: Schema | None = None) -> NetFile:
-    """A network with its weights, of any of Caffe's three formats. `source` is a path, bytes or an open file."""
+def read_caffemodel(source: Source, *, name: str | None = None, schema: Schema | None = None, partial: bool = False) -> NetFile:
+    """A network with its weights, of any of Caffe's three formats. `source` is a path, bytes or an open file.
+
+    `partial` lets required fields be missing: a fork's file, read for its weights, may use their numbers for something else.
+    """
     schema = schema or Schema.bvlc()
     opened = open_model(source, expect="caffemodel", name=name)
     if opened.view[0] == _NUMBER_FIRST:
@@ -73,7 +76,7 @@ def read_caffemodel(source: Source, *, name: str | None = None, schema: Schema |
             hint="read_solverstate, read_blob, or the .caffemodel beside it",
         )
     parts = wire_cut.cut(opened.view, "NetParameter", schema, opened.name)
-    message = _message(parts.rest, "NetParameter", schema, opened.name)
+    message = _message(parts.rest, "NetParameter", schema, opened.name, partial=partial)
     field = "layers" if message.layers else "layer"
     blobs = [parts.blobs.get((field, index), []) for index in range(len(getattr(message, field)))]
     return NetFile(message, blobs, opened.name)
@@ -153,7 +156,7 @@ def _weave(path: str | os.PathLike[str], skeleton: Message, arrays: list[BlobArr
     numbers = sum(array.nbytes for blob in arrays for array in (blob.data, blob.diff) if array is not None)
     _check_size(path, numbers + skeleton.ByteSize())
     blobs: Iterator[BlobArray] = iter(arrays)
-    chunks, size = wire_weave.weave(skeleton.SerializeToString(), skeleton.DESCRIPTOR.name, blobs, schema)
+    chunks, size = wire_weave.weave(skeleton.SerializePartialToString(), skeleton.DESCRIPTOR.name, blobs, schema)
     _check_size(path, size)
     atomic_write(path, chunks)
 
@@ -167,7 +170,7 @@ def _check_size(path: str | os.PathLike[str], size: int) -> None:
         )
 
 
-def _message(view: bytes | memoryview, message_name: str, schema: Schema, source: str) -> Message:
+def _message(view: bytes | memoryview, message_name: str, schema: Schema, source: str, *, partial: bool = False) -> Message:
     from google.protobuf.message import DecodeError
 
     message = schema.message(message_name)()
@@ -177,7 +180,7 @@ def _message(view: bytes | memoryview, message_name: str, schema: Schema, source
         raise ModelFileError(
             f"{source}: protobuf cannot read this {message_name}: {error}", hint="download or copy the file again"
         ) from error
-    missing = message.FindInitializationErrors()
+    missing = [] if partial else message.FindInitializationErrors()
     if missing:
         raise ModelFileError(f"{source}: required fields are missing: {', '.join(missing[:5])}", given={"message": message_name})
     return message

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from astride.errors import ModelFileError
-from astride.proto.blobs import PAYLOADS, BlobArray, BlobFault, Pieces, blob_array
+from astride.proto.blobs import PAYLOADS, RAW, RAW_TYPES, BlobArray, BlobFault, Pieces, Raw, blob_array
 from astride.proto.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
 from astride.proto.schema import Field, Schema
-from astride.proto.wire_fields import FIXED32, FIXED64, LENGTH, WireFault, WireField, encode_varint, fields, varint
+from astride.proto.wire_fields import FIXED32, FIXED64, LENGTH, VARINT, WireFault, WireField, encode_varint, fields, varint
 
 _MAX_PIECES = 10_000
 
@@ -133,6 +133,7 @@ class _Cutter:
     def blob(self, start: int, end: int) -> bytes:
         """Cut one BlobProto: note its arrays, return the rest."""
         pieces: Pieces = {}
+        raw = Raw()
         rest = bytearray()
         at = start
         while at < end:
@@ -144,11 +145,15 @@ class _Cutter:
                 parts.append(piece)
                 if len(parts) > _MAX_PIECES:
                     raise WireFault(f"the numbers of one blob lie scattered in more than {_MAX_PIECES} pieces", item.at)
+            elif item.number in RAW and item.wire == LENGTH:
+                raw.data[RAW[item.number]] = np.frombuffer(self.view, np.uint8, item.stop - item.body, item.body)
+            elif item.number in RAW_TYPES and item.wire == VARINT:
+                raw.types[RAW_TYPES[item.number]] = varint(self.view, item.body, item.stop)[0]
             else:
                 self.keep(rest, item.at, item.stop)
         top = self.way[1] if len(self.way) > 1 else self.way[0]
         whole = bytes(rest)
-        self.blobs.setdefault((top.field, top.index), []).append(blob_array(whole, pieces, self.schema))
+        self.blobs.setdefault((top.field, top.index), []).append(blob_array(whole, pieces, self.schema, raw))
         return whole
 
     def piece(self, item: WireField, end: int) -> tuple[NDArray[Any], int]:

@@ -1,0 +1,46 @@
+"""Fields of forks that change a network's numbers and that nothing here computes: said, not passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...errors import UnsupportedError
+from ...proto import Message, Schema
+from . import ANY, FORKS
+
+
+def check_refused(message: Message, layers: Iterable[tuple[Message, int | None]] = ()) -> None:
+    """Raise UnsupportedError that lists every such field of a network or solver itself and of layers, given with their lines."""
+    found: list[tuple[int | None, str]] = [(None, where) for where in _refused(message, inner=False)]
+    found += [(line, where) for layer, line in layers for where in _refused(layer)]
+    if found:
+        raise UnsupportedError(
+            f"{len(found)} fields of this fork ask for what nothing here computes",
+            given={"fields": [f"line {line}: {where}" if line else where for line, where in found]},
+            required="the fork's default, or layers that do the same",
+        )
+
+
+def _refused(message: Message, *, inner: bool = True) -> Iterator[str]:
+    refused = _table(Schema.of(message).name)
+    if refused:
+        name = getattr(message, "name", "")
+        for owner, field, value, default in _set(message, inner):
+            why = refused.get(f"{owner}.{field}")
+            if why is not None and value != default:
+                yield (f'"{name}" ' if name else "") + f"{field}: {value} ({why})"
+
+
+def _table(dialect: str) -> dict[str, str]:
+    names = list(FORKS) if dialect == ANY else [name for name in dialect.split("+") if name in FORKS]
+    return {key: why for name in names for key, why in FORKS[name].refused.items()}
+
+
+def _set(message: Message, inner: bool) -> Iterator[tuple[str, str, object, object]]:
+    """Every scalar field that is set in a message or, with `inner`, in one below it: its message, name, value and default."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            yield message.DESCRIPTOR.name, field.name, value, field.default_value
+        elif inner and field.message_type.name != "BlobProto":
+            for below in [value] if hasattr(value, "ListFields") else value:
+                yield from _set(below, inner)
