@@ -28,7 +28,7 @@ from .ops._run import plan
 from .settings import configure, use
 
 if TYPE_CHECKING:
-    from . import cv2dnn, like, onnx
+    from . import cv2dnn, like, onnx, pycaffe
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
     from .ops.adaptive_pool import adaptive_pool
@@ -67,6 +67,7 @@ LAZY: dict[str, str] = {
     "load_caffe": ".caffe.load",
     "load_solver": ".caffe.solver",
     "onnx": ".onnx",
+    "pycaffe": ".pycaffe",
     "window_op": ".ops.window_reduce",
 } | {operator: f".ops.{operator}" for operator in OPERATORS}
 """Public names whose modules are imported at first use, so that importing astride costs little."""
@@ -111,6 +112,7 @@ __all__ = [
     "mvn",
     "onnx",
     "plan",
+    "pycaffe",
     "reduce",
     "softmax",
     "softmax_loss",
@@ -127,7 +129,7 @@ def __getattr__(name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module 'astride' has no attribute {name!r}")
     module = import_module(LAZY[name], __name__)
-    value = module if name in ("cv2dnn", "like", "onnx") else getattr(module, name)
+    value = module if name in ("cv2dnn", "like", "onnx", "pycaffe") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "show": NETWORKS,
     "convert": NETWORKS,
     "upgrade": NETWORKS,
+    "python": NETWORKS,
     "explain": RULES,
     "check": RULES,
     "bench": RULES,
@@ -75,7 +76,8 @@ for _name, _group in COMMANDS.items():
     _module = import_module(f"{__name__}.{_name}")
     _function = getattr(_module, _name)
     _epilog = "[bold]Examples[/bold]\n\n" + "\n\n".join(_module.EXAMPLES)
-    app.command(_name, rich_help_panel=_group, help=_help(_function), epilog=_epilog)(_function)
+    _context = getattr(_module, "CONTEXT", None)
+    app.command(_name, rich_help_panel=_group, help=_help(_function), epilog=_epilog, context_settings=_context)(_function)
 
 
 def main() -> None:
