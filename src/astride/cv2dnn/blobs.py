@@ -230,13 +230,16 @@ def _image(image: Any) -> Array:
             because="cv2.imread gives None for a file it cannot read",
             hint="check the path",
         )
-    picture = np.asarray(image)
+    try:
+        picture = np.asarray(image)
+    except ValueError:  # rows of several lengths
+        picture = np.asarray(None)
     if picture.ndim == 2:
         picture = picture[:, :, None]
     if picture.ndim != 3 or picture.shape[2] not in (1, 3, 4) or picture.dtype.kind not in "iuf" or not picture.size:
         raise ArrayError(
             "not an image",
-            given={"image": picture if picture.dtype != object else type(image).__name__},
+            given={"image": picture if isinstance(image, np.ndarray) else type(image).__name__},
             required="(H, W) or (H, W, C) of real numbers, C 1, 3 or 4, no side 0",
             because=SOURCE,
         )
