@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -19,8 +19,8 @@ PHASES = {Phase.TRAIN: 0, Phase.TEST: 1}
 class PythonClasses(Protocol):
     """Finds the class for the `module` and `layer` of a python_param. Raises ArgumentError where there is none."""
 
-    def find(self, module: str, layer: str) -> type[Any]:
-        """The class."""
+    def find(self, module: str, layer: str) -> Callable[[], Any]:
+        """The class, or what makes an object of it."""
         ...
 
 

@@ -7,7 +7,9 @@ class must derive from `Layer`, so that a text cannot run just anything that hap
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, overload
 
 from ..errors import ArgumentError
@@ -15,6 +17,7 @@ from ..layers import Blob
 from ..layers import Layer as Computed
 from ..layers.python import Python
 from .errors import CallError
+from .proto import caffe_pb2
 
 SOURCE = "Caffe, src/caffe/layer_factory.cpp, GetPythonLayer"
 
@@ -119,8 +122,8 @@ def shown(layer: Computed) -> Any:
 class Importable:
     """Finds the classes of Python layers as Caffe does, by import; `import caffe` in their modules means this package."""
 
-    def find(self, module: str, layer: str) -> type[Any]:
-        """The class. Raises ArgumentError: no such module or class, or one that is no Layer."""
+    def find(self, module: str, layer: str) -> Callable[[], Any]:
+        """What makes an object of the class. Raises ArgumentError: no such module or class, or one that is no Layer."""
         from . import install
 
         install(replace=False)
@@ -141,7 +144,17 @@ class Importable:
                 because=SOURCE,
                 hint="class " + (layer or "MyLayer") + "(caffe.Layer): ..., after pycaffe.install() if a real Caffe is installed",
             )
-        return found
+        message = caffe_pb2.LayerParameter(type="Python", python_param={"module": module, "layer": layer})
+        return partial(found, *([message] if _takes(found, message) else []))
+
+
+def _takes(kind: type[Layer], message: Any) -> bool:
+    """Whether the constructor has a place for the layer's message, which Caffe passes to all."""
+    try:
+        inspect.signature(kind).bind(message)
+    except TypeError:
+        return False
+    return True
 
 
 __all__ = ["BlobVec", "BuiltIn", "Importable", "Layer", "shown"]
