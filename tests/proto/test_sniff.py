@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import pickle
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from astride import proto
-from astride.errors import ArgumentError, ModelFileError
+from astride.errors import ArgumentError, BackendUnavailable, ModelFileError
 
 from .samples import NET, write_net
 
@@ -39,7 +40,6 @@ FOREIGN = [
     (zipped("weights.npy"), "a NumPy archive (.npz)", "numpy.load"),
     (zipped("net.caffemodel"), "a zip archive", "unpack it"),
     (gzip.compress(b"x"), "a gzip archive", "unpack it"),
-    (b"\x89HDF\r\n\x1a\n" + bytes(90), "an HDF5 file", "astride[data]"),
     (pickle.dumps({"a": 1}), "a Python pickle", "runs code"),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.more", "a PyTorch file (old pickle format)", "PyTorch"),
     (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a JPEG picture", "as its input"),
@@ -160,3 +160,18 @@ def test_what_is_no_file_at_all(source: Any) -> None:
     with pytest.raises(ArgumentError, match="this is no file") as caught:
         proto.read_prototxt(source, "NetParameter")
     assert caught.value.given == {"file": type(source).__name__}
+
+
+@pytest.mark.parametrize("read", [proto.read_prototxt, proto.read_blob])
+def test_hdf5_is_no_text_and_no_blob(read: Callable[[Any], Any]) -> None:
+    with pytest.raises(ModelFileError, match="an HDF5 file") as caught:
+        read(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    assert caught.value.hint == "weights and solver states may be HDF5, this file not"
+
+
+@pytest.mark.parametrize("read", [proto.read_caffemodel, proto.read_solverstate])
+def test_hdf5_without_h5py(read: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(BackendUnavailable, match="need h5py") as caught:
+        read(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    assert caught.value.hint == "pip install 'astride[data]'"

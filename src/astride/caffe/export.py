@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from os import PathLike, fspath
 
 from ..net import Net
 from ..proto import Message, format, write_caffemodel
+from ..proto import write_weights as write_weights_hdf5
 
 
 class CaffeFormat:
@@ -22,7 +23,10 @@ class CaffeFormat:
         return format(message)
 
     def save(self, net: Net, path: str | PathLike[str]) -> None:
-        """The network as .caffemodel, atomically."""
+        """The network as .caffemodel, atomically; by a name that ends in .h5 its weights alone, as HDF5."""
+        if fspath(path).endswith(".h5"):
+            write_weights_hdf5(path, {name: [p.data for p in parameters] for name, parameters in net.params.items()})
+            return
         message = self.current(net)
         write_caffemodel(path, message, [[p.data for p in net.params.get(layer.name, [])] for layer in message.layer])
 

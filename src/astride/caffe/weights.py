@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelFileError
+from ..layers import Parameter
 from ..net import Net
 from ..plan import Shape
 from ..proto import BlobArray, NetFile, Source, read_caffemodel
-from ..proto.blobs import BlobFault, blob_shape, is_shaped
+from ..proto.blobs import ABSENT, BlobFault, blob_shape, is_shaped
 from .translate import Listing
 
 SKIP = "give the layer another name in the prototxt and load with allow_missing=True: it then begins with its fillers"
@@ -20,7 +23,7 @@ SHAPE = "blobs { shape { dim: 20 dim: 1 dim: 5 dim: 5 } data: ... }, or no blobs
 
 
 def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> list[str]:
-    """Copy a .caffemodel (path, bytes or open file) into the network's layers of the same names.
+    """Copy a .caffemodel or .caffemodel.h5 (path, bytes or open file) into the network's layers of the same names.
 
     Layers of the file that the network lacks are passed over, as in Caffe. Returns the names of the network's layers
     that the file lacks.
@@ -31,7 +34,8 @@ def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> li
     file = read_caffemodel(source, partial=True)
     found = blobs_by_name(file)
     _check_fit(net, found, file)
-    missing = [name for name in net.params if name not in found]
+    filled = _filled(net, found)
+    missing = [name for name, own in net.params.items() if name not in found and not all(map(filled, own))]
     if missing and not allow_missing:
         raise ModelFileError(
             f"{file.source} lacks weights of {len(missing)} of the network's {len(net.params)} layers",
@@ -41,7 +45,8 @@ def load_weights(net: Net, source: Source, *, allow_missing: bool = False) -> li
         )
     for name, blobs in found.items():
         for parameter, blob in zip(net.params.get(name, []), blobs, strict=False):
-            parameter.data[...] = blob.data.reshape(parameter.shape)
+            if blob is not ABSENT:
+                parameter.data[...] = blob.data.reshape(parameter.shape)
     return missing
 
 
@@ -81,16 +86,18 @@ def fits(shape: Shape, own: Shape) -> bool:
 
 def _check_fit(net: Net, found: dict[str, Any], file: NetFile) -> None:
     misfits = []
+    filled = _filled(net, found)
     for name, parameters in net.params.items():
         blobs = found.get(name)
         if blobs is None:
             continue
         kind = net.layer(name).type
-        if len(blobs) != len(parameters):
+        lacking = [p for p, blob in zip_longest(parameters, blobs) if p is not None and blob in (None, ABSENT)]
+        if len(blobs) > len(parameters) or not all(map(filled, lacking)):
             misfits.append(f'layer "{name}" ({kind}) has {len(parameters)} parameters, the file {len(blobs)}')
             continue
-        for i, (parameter, blob) in enumerate(zip(parameters, blobs, strict=True)):
-            if not fits(blob.shape, parameter.shape):
+        for i, (parameter, blob) in enumerate(zip(parameters, blobs, strict=False)):
+            if blob is not ABSENT and not fits(blob.shape, parameter.shape):
                 same = ", as many numbers in another order" if math.prod(blob.shape) == parameter.count else ""
                 misfits.append(f'layer "{name}" ({kind}), parameter {i}: network {parameter.shape}, file {blob.shape}{same}')
     if misfits:
@@ -101,6 +108,17 @@ def _check_fit(net: Net, found: dict[str, Any], file: NetFile) -> None:
             because="Caffe, src/caffe/net.cpp, CopyTrainedLayersFrom",
             hint=SKIP,
         )
+
+
+def _filled(net: Net, found: dict[str, list[BlobArray]]) -> Callable[[Parameter], bool]:
+    """Whether a file gives a parameter's numbers: with its own layer, or with one it shares its memory with."""
+    given = {
+        parameter.data.ctypes.data
+        for name, blobs in found.items()
+        for parameter, blob in zip(net.params.get(name, []), blobs, strict=False)
+        if blob is not ABSENT
+    }
+    return lambda parameter: parameter.data.ctypes.data in given
 
 
 def _name(layer: Any) -> str:

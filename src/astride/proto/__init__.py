@@ -3,6 +3,7 @@
 schema.py        the messages, as a table of our own      message("NetParameter"), Schema
 text.py          prototxt with the place of every field    read_prototxt, parse, format
 wire.py          caffemodel, solverstate, binaryproto      read_caffemodel, write_caffemodel, ...
+hdf5.py          the first two in HDF5                     by the same readers; needs h5py
 sniff.py         what a wrong file really is               open_model
 """
 
@@ -24,6 +25,7 @@ from astride.proto.wire import (
     write_blob,
     write_caffemodel,
     write_solverstate,
+    write_weights,
 )
 
 __all__ = [
@@ -55,4 +57,5 @@ __all__ = [
     "write_blob",
     "write_caffemodel",
     "write_solverstate",
+    "write_weights",
 ]

@@ -52,6 +52,10 @@ class BlobArray:
         return BlobArray(tuple(array.shape), array, diff)
 
 
+ABSENT = BlobArray((0,), np.empty(0, "<f4"))
+"""In the place of a parameter that the file has with another layer, which owns it: HDF5 only."""
+
+
 class BlobFault(Exception):
     """A blob whose parts disagree. Caught by the reader, which knows the layer."""
 

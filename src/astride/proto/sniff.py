@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal["prototxt", "caffemodel", "solverstate", "binaryproto"
 """What a reader needs; a "Caffe file" is text or binary."""
 
 _HEAD = 65_536
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Opened:
     """A source's bytes, not copied where they come from a file, and the name errors call it by."""
 
     name: str
-    kind: Literal["text", "binary"]
+    kind: Literal["text", "binary", "hdf5"]
     view: memoryview
 
 
@@ -42,9 +43,10 @@ class Foreign:
     hint: str
 
 
-def open_model(source: Source, *, expect: Kind, name: str | None = None) -> Opened:
+def open_model(source: Source, *, expect: Kind, name: str | None = None, hdf5: bool = False) -> Opened:
     """Open a model file in whatever form it comes; a ModelFileError says what it is if it is something else.
 
+    `hdf5` allows weights and states in HDF5, which some readers can read.
     A string is a path unless it looks like prototxt: several lines, a brace, or `name: value`.
     """
     view, called = _read(source)
@@ -52,6 +54,8 @@ def open_model(source: Source, *, expect: Kind, name: str | None = None) -> Open
     if not len(view):
         raise ModelFileError(f"{called} is empty", hint="download or copy the file again")
     head = bytes(view[:_HEAD])
+    if hdf5 and head.startswith(_HDF5):
+        return Opened(called, "hdf5", view)
     foreign = sniff(head)
     if foreign is not None:
         raise ModelFileError(f"{called} is no {expect} but {foreign.what}", hint=foreign.hint)
@@ -114,7 +118,7 @@ _MAGIC: list[tuple[bytes, int, Foreign | Callable[[bytes], Foreign]]] = [
     (b"7z\xbc\xaf\x27\x1c", 0, Foreign("a 7z archive", _UNPACK)),
     (b"Rar!\x1a\x07", 0, Foreign("a RAR archive", _UNPACK)),
     (b"ustar", 257, Foreign("a tar archive", _UNPACK)),
-    (b"\x89HDF\r\n\x1a\n", 0, Foreign("an HDF5 file", "HDF5 weights are opened with h5py: pip install 'astride[data]'")),
+    (_HDF5, 0, Foreign("an HDF5 file", "weights and solver states may be HDF5, this file not")),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", 0, Foreign("a PyTorch file (old pickle format)", "convert it with PyTorch")),
     *(
         (

@@ -11,14 +11,14 @@ The same for .solverstate and .binaryproto, and `parse_binary` for any message.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from astride.errors import ArgumentError, ModelFileError
-from astride.proto import wire_cut, wire_weave
+from astride.proto import hdf5, wire_cut, wire_weave
 from astride.proto.blobs import LEGACY_DIMENSIONS, BlobArray, declare
 from astride.proto.files import Bytes, atomic_write
 from astride.proto.limits import MAX_FILE_BYTES
@@ -66,10 +66,14 @@ def parse_binary(buffer: Bytes, message_name: str, *, source: str = "<bytes>", s
 def read_caffemodel(source: Source, *, name: str | None = None, schema: Schema | None = None, partial: bool = False) -> NetFile:
     """A network with its weights, of any of Caffe's three formats. `source` is a path, bytes or an open file.
 
+    Weights in HDF5 are read, too: of their layers there are the names only.
     `partial` lets required fields be missing: a fork's file, read for its weights, may use their numbers for something else.
     """
     schema = schema or Schema.bvlc()
-    opened = open_model(source, expect="caffemodel", name=name)
+    opened = open_model(source, expect="caffemodel", name=name, hdf5=True)
+    if opened.kind == "hdf5":
+        found = hdf5.read_weights(opened.view, opened.name)
+        return NetFile(schema.message("NetParameter")(layer=[{"name": key} for key in found]), list(found.values()), opened.name)
     if opened.view[0] == _NUMBER_FIRST:
         raise ModelFileError(
             f"{opened.name} is no network: it begins with a number, as a solver state, a mean file or an ONNX model does",
@@ -110,7 +114,11 @@ def write_caffemodel(path: str | os.PathLike[str], message: Message, blobs: Blob
 def read_solverstate(source: Source, *, name: str | None = None, schema: Schema | None = None) -> StateFile:
     """The state a solver saved beside the weights."""
     schema = schema or Schema.bvlc()
-    opened = open_model(source, expect="solverstate", name=name)
+    opened = open_model(source, expect="solverstate", name=name, hdf5=True)
+    if opened.kind == "hdf5":
+        iteration, learned_net, step, blobs = hdf5.read_state(opened.view, opened.name)
+        record = schema.message("SolverState")(iter=iteration, learned_net=learned_net, current_step=step)
+        return StateFile(record, blobs, opened.name)
     parts = wire_cut.cut(opened.view, "SolverState", schema, opened.name)
     message = _message(parts.rest, "SolverState", schema, opened.name)
     history = [blob for index in range(len(message.history)) for blob in parts.blobs[("history", index)]]
@@ -118,7 +126,11 @@ def read_solverstate(source: Source, *, name: str | None = None, schema: Schema 
 
 
 def write_solverstate(path: str | os.PathLike[str], message: Message, history: Sequence[BlobArray | NDArray[Any]]) -> None:
-    """Write a solver's state; `history` takes the place of what `message` holds."""
+    """Write a solver's state; `history` takes the place of what `message` holds. A name that ends in .h5 makes it HDF5."""
+    if os.fspath(path).endswith(".h5"):
+        plain = [blob.data if isinstance(blob, BlobArray) else blob for blob in history]
+        hdf5.write_state(os.fspath(path), message.iter, message.learned_net, message.current_step, plain)
+        return
     skeleton = type(message)()
     skeleton.CopyFrom(message)
     skeleton.ClearField("history")
@@ -126,6 +138,11 @@ def write_solverstate(path: str | os.PathLike[str], message: Message, history: S
     for blob in arrays:
         declare(skeleton.history.add(), blob)
     _weave(path, skeleton, arrays, Schema.of(message))
+
+
+def write_weights(path: str | os.PathLike[str], layers: Mapping[str, Sequence[NDArray[Any]]]) -> None:
+    """Write weights alone, as HDF5 in Caffe's layout: layer name -> its parameters."""
+    hdf5.write_weights(os.fspath(path), layers)
 
 
 def read_blob(source: Source, *, name: str | None = None) -> BlobArray:
