@@ -38,6 +38,6 @@ REFUSALS = (
     Refusal("a negative size", (1, 1, 4), dict(output_size=-1), ("output_size is below 0",)),
     Refusal("another reduction", (1, 1, 4), dict(output_size=2, reduce="median"), ("'average', 'max'",)),
     Refusal("an average of integers", (1, 1, 4), dict(output_size=2), ("no rule for int32 arrays",), dtype="int32"),
-    Refusal("PyTorch without channels", (1, 0, 4), dict(output_size=2), ("x has no channels",), rules="pytorch"),
+    Refusal("PyTorch without channels", (1, 0, 4), dict(output_size=2, reduce="max"), ("x has no channels",), rules="pytorch"),
     Refusal("Caffe has none", (1, 1, 4), dict(output_size=2), ("caffe has no adaptive_pool",), "UnsupportedError", "caffe"),
 )

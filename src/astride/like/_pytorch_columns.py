@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import tape
 from ..backends.protocol import Array
 from ..errors import ArgumentError
 from ..ops._run import as_array
 from ..ops.fold import fold as fold_columns
 from ..ops.unfold import unfold as unfold_windows
+from ._pytorch_nothing import refuse_no_channels
 from ._unbatched import batched_one, one_or_all
 
 
 def unfold(input: Array, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Array:
-    """Windows of (N, C, H, W) or (C, H, W) as columns (N, C * taps, L). See astride.unfold."""
+    """Windows of (N, C, H, W) or (C, H, W) as columns (N, C * taps, L); of bool too. See astride.unfold."""
+
+    refuse_no_channels("unfold", as_array(input, "input"), 2)
 
     def compute(x: Array) -> Array:
+        if x.dtype == np.bool_:
+            return np.asarray(unfold(x.astype(np.float32), kernel_size, dilation, padding, stride) != 0)
         y = unfold_windows(
             x,
             kernel=one_or_all(kernel_size),
@@ -33,7 +40,7 @@ def unfold(input: Array, kernel_size: Any, dilation: Any = 1, padding: Any = 0, 
 
 
 def fold(input: Array, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Array:
-    """Columns (N, C * taps, L) or (C * taps, L) summed into (N, C, H, W) or (C, H, W). See astride.fold."""
+    """Columns (N, C * taps, L) or (C * taps, L) summed into (N, C, H, W) or (C, H, W); of bool their "or". See astride.fold."""
     x = as_array(input, "input")
     if x.ndim not in (2, 3) or 0 in x.shape[-2:]:
         raise ArgumentError(
@@ -44,6 +51,8 @@ def fold(input: Array, output_size: Any, kernel_size: Any, dilation: Any = 1, pa
         )
 
     def compute(columns: Array) -> Array:
+        if columns.dtype == np.bool_:  # a pixel that any of its taps sets
+            return np.asarray(fold(columns.astype(np.float32), output_size, kernel_size, dilation, padding, stride) != 0)
         size = one_or_all(output_size)
         return fold_columns(
             columns,

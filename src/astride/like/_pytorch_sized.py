@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import secrets
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ..backends.protocol import Array
 from ..errors import ArgumentError
 from ..ops._run import as_array
+from ..ops._run import plan as plan_of
 from ..ops.adaptive_pool import adaptive_pool
 from ..ops.fractional_pool import fractional_pool
+from ._pytorch_nothing import averaged, nothing_of, refuse_no_channels
 from ._unbatched import batched, batched_one
+from ._views import shaped
 
 
 def adaptive_avg_pool1d(input: Array, output_size: Any) -> Array:
@@ -44,13 +51,41 @@ def adaptive_max_pool3d(input: Array, output_size: Any, return_indices: bool = F
 
 
 def _adaptive_avg_pool(rank: int, input: Any, output_size: Any) -> Array:
-    def compute(x: Array) -> Array:
-        return adaptive_pool(x, output_size=_sizes(output_size), rules="pytorch")  # type: ignore[no-any-return]
+    x = as_array(input, "input")
+    sizes = _sizes(output_size)
+    every = sizes if isinstance(sizes, tuple) else (sizes,) * rank
+    whole = len(every) == rank and all(n is None or isinstance(n, int | np.integer) for n in every) and sizes is not None
+    bare = averaged(rank, x, every) if whole and x.ndim > rank - 1 else None
+    if bare is not None:
+        return bare
 
-    return batched_one(rank, input, compute)
+    def compute(x: Array) -> Array:
+        return adaptive_pool(x, output_size=sizes, rules="pytorch")  # type: ignore[no-any-return]
+
+    if rank > 1 and whole and x.ndim not in (rank + 1, rank + 2) and x.ndim >= rank:
+        return _mean(rank, x, every, compute)
+    return batched_one(rank, x, compute)
+
+
+def _mean(rank: int, x: Array, sizes: tuple[Any, ...], compute: Callable[[Array], Array]) -> Array:
+    """An average to one value is a mean over the last axes, of an array of any rank."""
+    lead, spatial = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :]
+    if any((n if o is None else o) != 1 for n, o in zip(spatial, sizes, strict=True)):
+        return batched_one(rank, x, compute)
+    y = compute(shaped(x, (1, math.prod(lead), *spatial)))
+    return shaped(y, (*lead, *y.shape[2:]))
 
 
 def _adaptive_max_pool(rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    x = as_array(input, "input")
+    refuse_no_channels("adaptive_pool", x, rank)
+    if x.ndim == rank + 1 and not x.shape[0] and x.dtype.kind not in "iub":  # unbatched, of no channels
+        lead = adaptive_pool(
+            np.zeros((1, 1, *x.shape[1:]), x.dtype), output_size=_sizes(output_size), reduce="max", rules="pytorch"
+        )
+        y = nothing_of("adaptive_pool", (x,), (0, *lead.shape[2:]))
+        return (y, np.zeros(y.shape, np.int64)) if return_indices else y
+
     def compute(x: Array) -> Any:
         return adaptive_pool(x, output_size=_sizes(output_size), reduce="max", return_indices=return_indices, rules="pytorch")
 
@@ -98,8 +133,15 @@ def _fractional_max_pool(
             hint=f"output_ratio={(output_ratio,) * rank}",
         )
     drawn = None if samples is None else as_array(samples, "_random_samples")
+    image = as_array(input, "input")
+    refuse_no_channels("fractional_pool", image, rank)
 
     def compute(x: Array) -> Any:
+        if 0 in x.shape[:2]:  # of nothing, whatever its dtype
+            sized = dict(kernel=_sizes(kernel_size), output_size=_sizes(output_size), output_ratio=_sizes(output_ratio))
+            out = plan_of("fractional_pool", (1, 1, *x.shape[2:]), rules="pytorch", **sized).out
+            y = nothing_of("fractional_pool", (x,), (*x.shape[:2], *out))
+            return (y, np.zeros(y.shape, np.int64)) if return_indices else y
         return fractional_pool(
             x,
             kernel=_sizes(kernel_size),
@@ -111,7 +153,7 @@ def _fractional_max_pool(
             rules="pytorch",
         )
 
-    return batched(rank, input, compute)
+    return batched(rank, image, compute)
 
 
 def _sizes(output_size: Any) -> Any:

@@ -6,19 +6,20 @@ Arguments, order and defaults are PyTorch's; inputs are (N, C, *size) or, unbatc
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..backends.protocol import Array
 from ..errors import ArgumentError
 from ..ops._run import as_array
+from ..ops._run import plan as plan_of
 from ..ops.avg_pool import avg_pool
 from ..ops.conv import conv
 from ..ops.conv_transpose import conv_transpose
-from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
 from ._pytorch_columns import fold, unfold
+from ._pytorch_norms import norm_pool
+from ._pytorch_nothing import convolved, nothing_of, refuse_no_channels
 from ._pytorch_sized import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -137,17 +138,17 @@ def avg_pool3d(
 
 def lp_pool1d(input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
     """Lp pooling over (N, C, L) or (C, L). See astride.lp_pool."""
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+    return norm_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
     """Lp pooling over (N, C, H, W) or (C, H, W). See astride.lp_pool."""
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+    return norm_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
     """Lp pooling over (N, C, D, H, W) or (C, D, H, W). See astride.lp_pool."""
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+    return norm_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def max_unpool1d(
@@ -238,6 +239,15 @@ def _max_pool(
     rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, return_indices: bool
 ) -> Any:
     def compute(x: Array) -> Any:
+        if rank == 1 and not return_indices and x.dtype.kind in "iub":
+            raise ArgumentError(
+                "max_pool1d takes integers only where it is asked for indices",
+                given={"input": x},
+                because="PyTorch 2.13, aten/src/ATen/native/MaxPooling.cpp",
+                operator="max_pool",
+                rules="pytorch",
+                hint="return_indices=True",
+            )
         return max_pool(
             x,
             kernel=one_or_all(kernel_size),
@@ -277,52 +287,39 @@ def _avg_pool(
     return batched_one(rank, input, compute)
 
 
-def _lp_pool(rank: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Array:
-    listed = isinstance(kernel_size, list | tuple)
-    if listed and (len(kernel_size) != rank or (rank == 1 and not math.isinf(norm_type))):
-        raise ArgumentError(
-            "lp_pool takes its kernel unexpanded",
-            given={"kernel_size": kernel_size},
-            required="an int" if rank == 1 else f"an int, or {rank} of them: {len(kernel_size)}",
-            because="PyTorch 2.13, torch/nn/functional.py lp_pool",
-            operator=f"lp_pool{rank}d",
-            rules="pytorch",
-            hint=f"kernel_size={kernel_size[0] if kernel_size else 2}",
-        )
-
-    def compute(x: Array) -> Array:
-        return lp_pool(
-            x, p=norm_type, kernel=one_or_all(kernel_size), stride=one_or_all(stride), ceil_mode=ceil_mode, rules="pytorch"
-        )
-
-    return batched_one(rank, input, compute)
-
-
 def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Array:
     places = as_array(indices, "indices")
+    refuse_no_channels("max_unpool", as_array(input, "input"), rank)
     if places.ndim == rank + 1:
         places = places[None]
 
     def compute(x: Array) -> Array:
-        return max_unpool(
-            x,
-            places,
+        window: dict[str, Any] = dict(
             kernel=one_or_all(kernel_size),
             stride=one_or_all(stride),
             padding=one_or_all(padding),
             output_size=output_size if output_size is None else tuple(output_size)[-rank:],
             rules="pytorch",
         )
+        if 0 in x.shape[:2] and places.shape == x.shape:  # of nothing, whatever its dtype
+            out = plan_of("max_unpool", (1, 1, *x.shape[2:]), **window).out
+            return nothing_of("max_unpool", (x,), (*x.shape[:2], *out))
+        return max_unpool(x, places, **window)
 
     return batched_one(rank, input, compute)
 
 
 def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Array:
+    w, b = as_array(weight, "weight"), None if bias is None else as_array(bias, "bias")
+
     def compute(x: Array) -> Array:
+        bare = convolved(x, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups)
+        if bare is not None:
+            return bare
         return conv(
             x,
-            weight,
-            bias,
+            w,
+            b,
             stride=one_or_all(stride),
             padding=one_or_all(padding),
             dilation=one_or_all(dilation),
@@ -336,11 +333,17 @@ def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: A
 def _conv_transpose(
     rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
 ) -> Array:
+    w, b = as_array(weight, "weight"), None if bias is None else as_array(bias, "bias")
+
     def compute(x: Array) -> Array:
+        window = dict(stride=stride, padding=padding, dilation=dilation, groups=groups, output_padding=output_padding)
+        bare = convolved(x, w, b, transposed=True, **window)
+        if bare is not None:
+            return bare
         return conv_transpose(
             x,
-            weight,
-            bias,
+            w,
+            b,
             stride=one_or_all(stride),
             padding=one_or_all(padding),
             output_padding=one_or_all(output_padding),

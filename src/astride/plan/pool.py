@@ -44,8 +44,9 @@ class PoolPlan(Plan):
     Averages      divisor (with divisor_override, divisor_pad) decides what the sum is divided by, rounding what
                   becomes of an integer's rest; integers are summed in `accumulate`, which wraps around.
     Lp            p, lp_form, lp_scale, zero_window; p = infinity is the greatest absolute value. lp_scaled keeps
-                  the powers of huge and tiny values from overflowing; without it they do, and pixels no window reads have
-                  the gradient 0 * x^(p-1), NaN where that power is none, as in PyTorch.
+                  the powers of huge and tiny values from overflowing; without it they do, and pixels no window reads, or
+                  only windows whose sum is 0, have the gradient 0 * x^(p-1), NaN where that power is none, as in PyTorch.
+                  p < 0 exists in the signed form as it is written alone.
     Stochastic    threshold is the dtype in which draw * sum is formed (Caffe: float32 always).
     Outside       edge (with edge_value) says what a tap outside the input reads, empty what a window gives
                   that has no tap inside.
@@ -97,7 +98,8 @@ class PoolPlan(Plan):
             )
         if self.divisor is Divisor.OVERRIDE and self.divisor_override == 0:
             raise ArgumentError("the divisor is zero", given={"divisor_override": 0}, hint="divisor_override=1")
-        if self.reduce is Reduce.LP and not self.p > 0:
+        as_written = self.lp_form is LpForm.SIGNED and not self.lp_scaled and -math.inf < self.p < 0
+        if self.reduce is Reduce.LP and not self.p > 0 and not as_written:
             raise ArgumentError(
                 "the order of an Lp norm is positive", given={"p": self.p}, required=f"p > 0: {self.p}", hint="p=2.0"
             )

@@ -17,7 +17,6 @@ from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, LpForm, LpScal
 from . import _sizes
 from ._arguments import (
     FLOATS,
-    INTEGERS,
     Pads,
     PerAxis,
     accumulator,
@@ -38,6 +37,7 @@ AVERAGE = "PyTorch 2.13, aten/src/ATen/native/cpu/AvgPoolKernel.cpp"
 CONV = "PyTorch 2.13, aten/src/ATen/native/Convolution.cpp"
 FRACTIONAL = "PyTorch 2.13, aten/src/ATen/native/FractionalMaxPool2d.cpp"
 LP = "PyTorch 2.13, torch/nn/functional.py lp_pool"
+WHOLE = frozenset({"uint8", "int8", "int16", "int32", "int64"})  # what its CPU kernels are built for
 EDGES = {"zeros": Edge.SKIP, "reflect": Edge.MIRROR, "replicate": Edge.CLAMP, "circular": Edge.WRAP}
 
 
@@ -52,10 +52,11 @@ def max_pool(
     layout: str = "channels_first",
     ceil_mode: bool = False,
 ) -> PoolPlan:
-    """A NaN wins, the last of several; else the first greatest. Padding acts as -inf."""
+    """A NaN wins, the last of several; else the first greatest. Padding acts as -inf. (max_pool1d takes integers only where
+    it is asked for indices.)"""
     place, axes = _windows(shape, layout, kernel, stride, padding, dilation, ceil_mode)
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS | INTEGERS, POOL),
+        dtype=require_dtype(dtype, FLOATS | WHOLE, POOL),
         axes=axes,
         reduce=Reduce.MAX,
         layout=place,
@@ -81,7 +82,7 @@ def avg_pool(
     divisor_override: int | None = None,
 ) -> PoolPlan:
     """Divides by the taps inside the padded input (overhang not counted), by the real ones, or by `divisor_override`. Of
-    integers int64 alone is averaged, rounded toward zero."""
+    integers int64 alone is averaged, rounded toward zero; half types have no average in three dimensions."""
     only_each(dilation, "dilation", 1, "PyTorch's average pooling has none")
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, ceil_mode)
     _fits_unpadded(axes)
@@ -98,7 +99,7 @@ def avg_pool(
     else:
         divisor = Divisor.PADDED if count_include_pad else Divisor.VALID
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS | {"int64"}, AVERAGE),
+        dtype=require_dtype(dtype, _averaged(len(axes)) | {"int64"}, AVERAGE),
         axes=axes,
         reduce=Reduce.AVERAGE,
         layout=place,
@@ -115,8 +116,8 @@ def adaptive_pool(
     """Windows [floor(i*n/o), ceil((i+1)*n/o)) (AdaptivePooling.h); the maximum's NaN and ties are max_pool's, not its integers
     (native/cpu/AdaptiveMaxPoolKernel.cpp has floating types alone)."""
     place, _ = spatial(shape, layout)
-    if channels(shape, place) < 1:
-        raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)
+    if reduce == "max":
+        _some_channels(shape, place)
     return adaptive(shape, dtype, output_size, reduce, layout, POOL, tie=Tie.LAST_NAN)
 
 
@@ -158,15 +159,17 @@ def lp_pool(
     ceil_mode: bool = False,
 ) -> PoolPlan:
     """(sum x^p)^(1/p) without absolute values, formed as written: a negative sum gives NaN for p != 1, great powers
-    overflow, partial windows of ceil mode are scaled up to whole ones, and the gradient is 0 where the result is.
-    p = inf is the greatest magnitude."""
+    overflow, partial windows of ceil mode are scaled up to whole ones, and what arrives at a pixel is 0 where the result is
+    (times x^(p-1), which may be infinite). p = inf is the greatest magnitude."""
     only_each(padding, "padding", 0, LP)
     only_each(dilation, "dilation", 1, LP)
     place, axes = _windows(shape, layout, kernel, stride, 0, 1, ceil_mode)
-    if not math.isinf(float(p)):
+    greatest = float(p) == math.inf
+    if not greatest:
         _fits_unpadded(axes)  # an average of powers
+    magnitudes = FLOATS if len(axes) == 1 else FLOATS | WHOLE
     return PoolPlan(
-        dtype=require_dtype(dtype, FLOATS, LP),
+        dtype=require_dtype(dtype, magnitudes if greatest else _averaged(len(axes)), LP),
         axes=axes,
         reduce=Reduce.LP,
         layout=place,
@@ -174,7 +177,7 @@ def lp_pool(
         lp_form=LpForm.SIGNED,
         lp_scale=LpScale.RESCALED,
         lp_scaled=False,
-        tie=Tie.LAST_NAN if math.isinf(float(p)) else Tie.FIRST,
+        tie=Tie.LAST_NAN if greatest else Tie.FIRST,
         empty=Empty.ZERO,
         accumulate=accumulator(dtype),
     )
@@ -192,6 +195,7 @@ def max_unpool(
 ) -> UnpoolPlan:
     """(n-1)*stride + kernel - 2*padding, or an `output_size` strictly within one stride of it; the last duplicate stays."""
     place, sizes = spatial(shape, layout)
+    _some_channels(shape, place)
     rank = len(sizes)
     k = per_axis(kernel, rank, "kernel")
     s = k if stride is None else per_axis(stride, rank, "stride")
@@ -211,7 +215,7 @@ def max_unpool(
                     because="PyTorch 2.13, torch/nn/functional.py _unpool_output_size",
                     hint=f"output_size={default}",
                 )
-    return UnpoolPlan(dtype=require_dtype(dtype, FLOATS | INTEGERS, POOL), size=sizes, out=out, layout=place)
+    return UnpoolPlan(dtype=require_dtype(dtype, FLOATS, POOL), size=sizes, out=out, layout=place)
 
 
 def conv(
@@ -226,20 +230,24 @@ def conv(
     layout: str = "channels_first",
     padding_mode: str = "zeros",
 ) -> ConvPlan:
-    """Zeros outside by default; "valid", or "same" at stride 1 with the odd pixel at the end. `padding_mode` as in nn.Conv2d."""
+    """Zeros outside by default; "valid", or "same" at stride 1 with the odd pixel at the end. `padding_mode` as in nn.Conv2d.
+    Integers wrap around; dilated ones are int64. (Of an input without channels torch makes an output without channels, which
+    is like.pytorch's alone.)"""
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)
+    filters_of(w_shape, groups)
+    _some_channels(shape, place)
     s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
     choice(padding_mode, "padding_mode", tuple(EDGES))
-    pads = _conv_pads(padding, kernel, s, d, rank)
+    pads = conv_pads(padding, kernel, s, d, rank)
     _check_edge(padding_mode, pads, sizes)
     outs = tuple(
         _sizes.floor(n, lo + hi, _sizes.reach(k, di), si)
         for n, (lo, hi), k, di, si in zip(sizes, pads, kernel, d, s, strict=True)
     )
     return ConvPlan(
-        dtype=require_dtype(dtype, FLOATS, CONV),
+        dtype=require_dtype(dtype, FLOATS | (WHOLE if max(d) == 1 else {"int64"}), CONV),
         axes=_sizes.strided_axes(sizes, kernel, s, d, pads, outs, because=CONV),
         in_channels=channels(shape, place),
         out_channels=out_channels,
@@ -262,10 +270,14 @@ def conv_transpose(
     groups: int = 1,
     layout: str = "channels_first",
 ) -> ConvPlan:
-    """(n-1)*stride + (kernel-1)*dilation + 1 - 2*padding + output_padding, output_padding below stride or dilation."""
+    """(n-1)*stride + (kernel-1)*dilation + 1 - 2*padding + output_padding, output_padding below stride or dilation. Of
+    integers int64 alone, which wraps around."""
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     kernel, out_channels = transposed_weights_of(w_shape, rank, channels(shape, place), groups)
+    filters_of(w_shape, groups)
+    if out_channels < 1:
+        raise ArgumentError("w has no output channels", given={"w.shape": tuple(w_shape)}, because=CONV)
     s, d = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
     extra = per_axis(output_padding, rank, "output_padding", 0)
     for i, (more, si, di) in enumerate(zip(extra, s, d, strict=True)):
@@ -279,7 +291,7 @@ def conv_transpose(
             )
     p = symmetric(padding, rank, "PyTorch")
     return ConvPlan(
-        dtype=require_dtype(dtype, FLOATS, CONV),
+        dtype=require_dtype(dtype, FLOATS | {"int64"}, CONV),
         axes=_sizes.transposed_axes(sizes, kernel, s, d, tuple((pi, pi) for pi in p), extra, because=CONV),
         in_channels=channels(shape, place),
         out_channels=out_channels,
@@ -295,8 +307,7 @@ def _windows(
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
     """Floor, or ceil with the clip always; padding at most half the kernel (the check of 2.13 leaves dilation out)."""
     place, sizes = spatial(shape, layout)
-    if channels(shape, place) < 1:
-        raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)
+    _some_channels(shape, place)
     rank = len(sizes)
     k, d = per_axis(kernel, rank, "kernel"), per_axis(dilation, rank, "dilation")
     s = k if stride is None else per_axis(stride, rank, "stride")
@@ -317,6 +328,27 @@ def _windows(
     return place, _sizes.strided_axes(sizes, k, s, d, tuple((pi, pi) for pi in p), outs, because=POOL)
 
 
+def _some_channels(shape: Shape, place: Layout) -> None:
+    if channels(shape, place) < 1:
+        raise ArgumentError("x has no channels", required="channels >= 1: 0", because=POOL)
+
+
+def _averaged(rank: int) -> frozenset[str]:
+    """The floating types that have an average."""
+    return frozenset({"float32", "float64"}) if rank == 3 else FLOATS
+
+
+def filters_of(w_shape: Shape, groups: int) -> None:
+    """Convolutions need a filter for every group, before anything else (check_shape_forward)."""
+    if w_shape[0] < groups or w_shape[0] % groups:
+        raise ArgumentError(
+            "the first axis of w is not divisible by groups, or empty",
+            given={"w.shape": tuple(w_shape), "groups": groups},
+            required=f"w.shape[0] >= groups, a multiple: {w_shape[0]}, {groups}",
+            because=CONV,
+        )
+
+
 def _fits_unpadded(axes: tuple[StridedAxis, ...]) -> None:
     """avg_pool3d alone refuses a kernel larger than the input without its padding, in ceil mode too."""
     for i, axis in enumerate(axes if len(axes) == 3 else ()):
@@ -330,7 +362,8 @@ def _fits_unpadded(axes: tuple[StridedAxis, ...]) -> None:
             )
 
 
-def _conv_pads(padding: Any, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, rank: int) -> Pads:
+def conv_pads(padding: Any, kernel: PerAxis, stride: PerAxis, dilation: PerAxis, rank: int) -> Pads:
+    """Both pads of every axis; by words too."""
     if not isinstance(padding, str):
         return tuple((p, p) for p in symmetric(padding, rank, "PyTorch"))
     if choice(padding, "padding", ("valid", "same")) == "valid":

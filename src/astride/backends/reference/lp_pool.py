@@ -40,7 +40,7 @@ def numbers_gradient(plan: PoolPlan, values: list[Any] | None, place: Place, y: 
     assert values is not None
     if math.isinf(plan.p):
         return [math.copysign(dy * (v != 0), v * dy) if tap == position else 0.0 for tap, v in enumerate(values)]
-    if y == 0:
+    if _silent(plan, np.asarray(y)):
         return [_slope_at_zero(plan) * _scale_of(plan, len(values)) * dy] * len(values)
     scale = _scale_of(plan, len(values))
     return [_slope(plan, v, y) * scale * dy for v in values]
@@ -173,17 +173,28 @@ def _curvature(plan: PoolPlan, x: Array, y: Array) -> Array:
 
 
 def unread(plan: PoolPlan, saved: Saved, dx: Array) -> None:
-    """Where powers are formed as they are, a pixel no window reads gets 0 times the slope of its power: 0, or NaN."""
-    if plan.lp_scaled or math.isinf(plan.p) or saved.x is None:
+    """Where powers are formed as they are, a pixel at which nothing arrives gets 0 times the slope of its power: 0, or NaN.
+
+    Nothing arrives where no window reads, and by ZeroWindow.ZERO from a window whose result is 0 or whose sum is.
+    """
+    if plan.lp_scaled or math.isinf(plan.p) or saved.x is None or saved.y is None:
         return
     grown = extension(plan.axes, plan.edge)
-    reads = np.zeros([axis.size for axis in grown.axes], np.int64)
+    y = as_channels_first(saved.y, plan.layout)
+    sends = np.ones(y.shape, np.int64) if plan.zero_window is ZeroWindow.FORMULA else (~_silent(plan, y)).astype(np.int64)
+    reads = np.zeros(dx.shape, np.int64)
     for tap in taps(grown.axes):
-        tap.add(reads, np.ones([axis.out for axis in grown.axes], np.int64)[tap.windows])
-    x = grown.grow(as_channels_first(saved.x, plan.layout), plan.edge_value)[..., reads == 0].astype(dx.dtype)
+        tap.add(reads, tap.of(sends))
+    bare = reads == 0
+    x = grown.grow(as_channels_first(saved.x, plan.layout), plan.edge_value)[bare].astype(dx.dtype)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         base = np.abs(x) if plan.lp_form is LpForm.ABSOLUTE else x
-        dx[..., reads == 0] = 0 * np.power(base, dx.dtype.type(plan.p - 1))
+        dx[bare] = 0 * np.power(base, dx.dtype.type(plan.p - 1))
+
+
+def _silent(plan: PoolPlan, y: Array) -> Array:
+    """Windows that send no gradient back: of the result 0 and, for p < 0, of the sum 0, whose result is infinite."""
+    return np.asarray((y == 0) | np.isinf(y) if plan.p < 0 else y == 0)
 
 
 def as_maximum(plan: PoolPlan) -> PoolPlan:
@@ -223,7 +234,7 @@ def slopes(plan: PoolPlan, x: Array, y: Array) -> Array:
             slope = np.where(x == 0, ratio, np.copysign(magnitude, x)) if plan.p != 1 else np.sign(x)
         else:
             slope = np.ones_like(ratio) if plan.p == 1 else np.power(ratio, ratio.dtype.type(plan.p - 1))
-    return np.where(y == 0, ratio.dtype.type(_slope_at_zero(plan)), slope)
+    return np.where(_silent(plan, y), ratio.dtype.type(_slope_at_zero(plan)), slope)
 
 
 def _slope_at_zero(plan: PoolPlan) -> float:
@@ -264,7 +275,7 @@ def _power(plan: PoolPlan, value: float) -> float:
 def _root(plan: PoolPlan, total: float) -> float:
     if total < 0 and plan.p != 1:
         return -((-total) ** (1 / plan.p)) if plan.lp_form is LpForm.SIGNED_ROOT else math.nan
-    return float(total ** (1 / plan.p))
+    return float(np.power(np.float64(total), 1 / plan.p))
 
 
 def _slope(plan: PoolPlan, value: float, y: float) -> float:
