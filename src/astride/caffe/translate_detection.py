@@ -235,7 +235,7 @@ def _psroi_pooling(message: Message, phase: Phase) -> Layer:
 
 
 def _roi_align(message: Message, phase: Phase) -> Layer:
-    if message.HasField("roi_pooling_param"):
+    if hasattr(message, "roi_pooling_param") and message.HasField("roi_pooling_param"):
         p = message.roi_pooling_param
         padding = p.pad_ratio if hasattr(p, "pad_ratio") else 0.0
         return ROIAlign((p.pooled_h, p.pooled_w), scale=p.spatial_scale, form=Form.GRID, padding=padding)
