@@ -28,7 +28,7 @@ def divisors(plan: PoolPlan) -> NDArray[np.int64]:
     for a, axis in enumerate(plan.axes):
         shape = [1] * len(plan.axes)
         shape[a] = axis.out
-        total = total * _counts(plan, a, axis).reshape(shape)
+        total = total * axis_divisors(plan, a).reshape(shape)
     return total
 
 
@@ -55,7 +55,9 @@ def _count(plan: PoolPlan, a: int, axis: Axis, window: int) -> int:
     return len(taps) if plan.divisor is Divisor.PADDED or step == 1 else sum(p % step == 0 for p in taps)
 
 
-def _counts(plan: PoolPlan, a: int, axis: Axis) -> Indices:
+def axis_divisors(plan: PoolPlan, a: int) -> Indices:
+    """One axis's part of the divisors, (out); their product over the axes is the divisor."""
+    axis = plan.axes[a]
     if plan.divisor is Divisor.VALID:
         return counts_inside(axis)
     if not isinstance(axis, StridedAxis):

@@ -1,0 +1,181 @@
+"""Pooling where the channels come last: lanes are channels, so every rule is one step an instruction.
+
+A unit is one row of output pixels. For each pixel its windows' places come from the tables once; then blocks of channels
+walk the taps. Backward gathers: each input pixel asks the windows that have it as a tap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .extremes import Extreme
+from .gradients import Gather, Gradient
+from .ir import Function, Value, module, vector
+from .machine import Machine
+from .window import (
+    CHANNELS,
+    DILATION,
+    FIRST_FREE,
+    KERNEL,
+    OUT,
+    SIZE,
+    Cover,
+    Spec,
+    Window,
+    fields,
+    finish,
+    finish_empty,
+    first_number,
+    kernel_function,
+    new_state,
+    walk,
+)
+
+TABLES = COVERS = FIRST_FREE + 1
+"""Offsets of the three tables of windows, or of the covers' first entries and entries; before them the divisor's constant
+factor."""
+
+
+def forward(spec: Spec, machine: Machine) -> str:
+    """The module of `forward`: a is x, b is y, c the offsets; units are rows (image, depth, height) of y."""
+    f = kernel_function("forward")
+    channels = f.field(f.geometry, CHANNELS)
+    size, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
+    tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
+    pixel = channels * spec.number.bytes
+    steps = [dilation[0] * size[1] * size[2] * pixel, dilation[1] * size[2] * pixel, dilation[2] * pixel]
+    with f.loop(f.begin, f.end) as unit:
+        image, row = unit // (out[0] * out[1]), unit % (out[0] * out[1])
+        depth = Window.read(f, tables[0], row // out[1])
+        height = Window.read(f, tables[1], row % out[1])
+        line = ((image * size[0] + depth.pixel) * size[1] + height.pixel) * size[2]
+        with f.loop(0, out[2]) as column:
+            axes = (depth, height, Window.read(f, tables[2], column))
+            x = f.at(f.a, (line + axes[2].pixel) * pixel)
+            place = (unit * out[2] + column) * channels
+            y, offsets = f.at(f.b, place * spec.number.bytes), f.at(f.c, place * max(spec.offsets, 1))
+            some = (axes[0].count * axes[1].count * axes[2].count) > 0
+            with f.when(some, likely=True) as none:
+                _channels(f, spec, machine, channels, _over_taps(f, spec, axes, kernel, steps, x, y, offsets))
+                with none.otherwise():
+                    _channels(f, spec, machine, channels, _without_taps(f, spec, axes, y, offsets))
+    return module(f)
+
+
+Body = Callable[[Value, int, int], None]
+"""Compute `blocks` vectors of `lanes` channels from channel number `c` on."""
+
+
+def _over_taps(
+    f: Function,
+    spec: Spec,
+    axes: tuple[Window, Window, Window],
+    kernel: list[Value],
+    steps: list[Value],
+    x: Value,
+    y: Value,
+    offsets: Value,
+) -> Body:
+    number = spec.number
+    first = first_number(f, axes, kernel)
+
+    def body(c: Value, lanes: int, blocks: int) -> None:
+        base = f.at(x, c * number.bytes)
+        states = [new_state(f, spec, lanes) for _ in range(blocks)]
+        for k, state in enumerate(states):
+            state.start(number.load(f, f.at(base, k * lanes * number.bytes), lanes), first)
+
+        def visit(pointer: Value, place: Value) -> None:
+            for k, state in enumerate(states):
+                state.take(number.load(f, f.at(pointer, k * lanes * number.bytes), lanes), place)
+
+        walk(f, axes, kernel, steps, base, visit)
+        for k, state in enumerate(states):
+            at = c + k * lanes
+            finish(f, spec, state, axes, kernel, f.at(y, at * number.bytes))
+            if spec.offsets:
+                f.store(state.offset(first), f.at(offsets, at * spec.offsets))
+
+    return body
+
+
+def _without_taps(f: Function, spec: Spec, axes: tuple[Window, Window, Window], y: Value, offsets: Value) -> Body:
+    def body(c: Value, lanes: int, blocks: int) -> None:
+        state = new_state(f, spec, lanes)
+        for k in range(blocks):
+            at = c + k * lanes
+            finish_empty(f, spec, state, axes, f.at(y, at * spec.number.bytes))
+            if spec.offsets:
+                f.store(state.no_offset(), f.at(offsets, at * spec.offsets))
+
+    return body
+
+
+def backward(spec: Gradient, machine: Machine) -> str:
+    """The module of `backward`: a is dx, b is dy, c the offsets or y, d is x; units are rows (image, depth, height) of dx."""
+    f = kernel_function("backward")
+    number, channels = spec.number, f.field(f.geometry, CHANNELS)
+    size, out, kernel = (fields(f, start) for start in (SIZE, OUT, KERNEL))
+    firsts = [f.at(f.geometry, f.field(f.geometry, COVERS + axis)) for axis in range(3)]
+    entries = [f.at(f.geometry, f.field(f.geometry, COVERS + 3 + axis)) for axis in range(3)]
+    with f.loop(f.begin, f.end) as unit:
+        image, row = unit // (size[0] * size[1]), unit % (size[0] * size[1])
+        depths = Cover.range(f, firsts[0], row // size[1])
+        heights = Cover.range(f, firsts[1], row % size[1])
+        with f.loop(0, size[2]) as column:
+            widths = Cover.range(f, firsts[2], column)
+            place = (unit * size[2] + column) * channels
+            dx, x = f.at(f.a, place * number.bytes), f.at(f.d, place * number.bytes)
+
+            def body(c: Value, lanes: int, blocks: int) -> None:
+                states = [Gather(f, spec, lanes, kernel[0] * kernel[1] * kernel[2]) for _ in range(blocks)]
+                at = [c + k * lanes for k in range(blocks)]
+                for state, k in zip(states, at, strict=True):
+                    state.start(number.load(f, f.at(x, k * number.bytes), lanes).to(spec.accumulate) if spec.reads_x else None)
+                with f.loop(*depths) as i, f.loop(*heights) as j:
+                    depth, height = Cover.read(f, entries[0], i), Cover.read(f, entries[1], j)
+                    line = ((image * out[0] + depth.window) * out[1] + height.window) * out[2]
+                    layer = (depth.number * kernel[1] + height.number) * kernel[2]
+                    with f.loop(*widths) as w:
+                        width = Cover.read(f, entries[2], w)
+                        share = depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)
+                        window = (line + width.window) * channels
+                        for state, k in zip(states, at, strict=True):
+                            dy = number.load(f, f.at(f.b, (window + k) * number.bytes), lanes).to(spec.accumulate)
+                            state.take(dy, layer + width.number, share, _other(f, spec, window + k, lanes))
+                for state, k in zip(states, at, strict=True):
+                    number.store(f, state.result().to(number.computed), f.at(dx, k * number.bytes))
+
+            _channels(f, spec, machine, channels, body)
+    return module(f)
+
+
+def _other(f: Function, spec: Gradient, place: Value, lanes: int) -> Value | None:
+    """What forward saved for these windows: offsets, or y."""
+    if spec.kind == "offsets":
+        return f.load(vector(lanes, f"i{8 * spec.offsets}"), f.at(f.c, place * spec.offsets))
+    if spec.kind == "norm":
+        return spec.number.load(f, f.at(f.c, place * spec.number.bytes), lanes).to(spec.accumulate)
+    return None
+
+
+def width(spec: Spec | Gradient, machine: Machine) -> int:
+    """Lanes of one vector of channels: as many as of the widest numbers fit."""
+    if isinstance(spec, Extreme):
+        return machine.lanes(spec.index if spec.offsets else spec.number.computed)
+    return machine.lanes(spec.index if spec.offsets else spec.accumulate)
+
+
+def _channels(f: Function, spec: Spec | Gradient, machine: Machine, channels: Value, body: Body) -> None:
+    """All channels: in blocks of several vectors, then single vectors, then one by one."""
+    lanes = width(spec, machine)
+    blocks = 2 if spec.offsets or machine.registers < 32 else 4
+    done = f.variable("i64", 0)
+    for count, n in ((blocks, lanes), (1, lanes), (1, 1)):
+        if (count, n) == (1, 1) and lanes == 1:
+            break
+        start = done.get()
+        end = start + (channels - start) // (count * n) * (count * n)
+        with f.loop(start, end, count * n) as c:
+            body(c, n, count)
+        done.set(end)

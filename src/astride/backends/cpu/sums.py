@@ -1,0 +1,160 @@
+"""Averages and Lp norms of a window in registers: one running sum in every lane, then a division or a root.
+
+Norms whose plan scales (so that no power overflows or vanishes on the way) are summed in float64 where the values are
+narrower: nothing a float32 holds leaves float64's range at the powers these kernels take.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...plan import PoolPlan
+from ...plan.kinds import Empty, LpForm, LpScale, Reduce, Rounding
+from .ir import BITS, Function, Value, vector
+from .numbers import NUMBERS, Number, absolute, converted
+
+ACCUMULATORS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64", "uint32": "i32", "uint64": "i64"}
+POWERS = (1.0, 2.0, 3.0)
+"""Orders of a norm that kernels take; others need a power function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What a kernel of sums depends on besides geometry. `p` is 0 for an average."""
+
+    dtype: str
+    accumulate: str
+    empty: Empty
+    rounding: Rounding = Rounding.TRUNCATE
+    p: float = 0.0
+    form: LpForm = LpForm.ABSOLUTE
+    scale: LpScale = LpScale.SUM
+    signed: bool = True
+    """Whether integer sums are signed."""
+
+    offsets: ClassVar[int] = 0
+
+    @classmethod
+    def of(cls, plan: PoolPlan, *, save: bool = False) -> Sum:
+        """The sum a plan asks for."""
+        accumulate = ACCUMULATORS[plan.accumulate]
+        if plan.reduce is Reduce.AVERAGE:
+            return cls(plan.dtype, accumulate, plan.empty, plan.rounding, signed=not plan.accumulate.startswith("u"))
+        if plan.lp_scaled and accumulate == "float":
+            accumulate = "double"
+        return cls(plan.dtype, accumulate, plan.empty, p=plan.p, form=plan.lp_form, scale=plan.lp_scale)
+
+    @property
+    def number(self) -> Number:
+        return NUMBERS[self.dtype]
+
+    @property
+    def whole(self) -> bool:
+        """Whether sums are integers."""
+        return self.accumulate.startswith("i")
+
+
+class Total:
+    """The registers of one group of windows, and the steps of summing them."""
+
+    def __init__(self, f: Function, spec: Sum, lanes: int) -> None:
+        self.f, self.spec, self.lanes = f, spec, lanes
+        self._kind = vector(lanes, spec.accumulate)
+        self.sum = f.variable(self._kind, 0)
+
+    def start(self, first: Value, number: Value) -> None:
+        """Begin again."""
+        self.sum.set(0)
+
+    def take(self, tap: Value, number: Value) -> None:
+        """Add the next tap, or its power."""
+        self.sum.set(self.sum.get() + self.power(converted(self.f, tap, self.spec.number, self.spec.accumulate)))
+
+    def power(self, x: Value) -> Value:
+        """What a tap adds."""
+        p = self.spec.p
+        if p == 0:
+            return x
+        if p == 2:
+            return x * x
+        x = absolute(self.f, x) if self.spec.form is LpForm.ABSOLUTE else x
+        return x if p == 1 else x * x * x
+
+    def result(self, divisor: Value, taps: Value, count: Value) -> Value:
+        """The average or the norm. `divisor` is the plan's, `taps` those of a whole window, `count` those inside; all i64."""
+        return self.finish(self.sum.get(), divisor, taps, count)
+
+    def finish(self, total: Value, divisor: Value, taps: Value, count: Value) -> Value:
+        """From a window's sum to what the window gives."""
+        f, spec = self.f, self.spec
+        if spec.whole:
+            return self._whole(total, divisor)
+        if spec.p == 0:
+            value = total / f.splat(divisor.to(spec.accumulate), self.lanes)
+            return value.to(spec.number.computed) if spec.number.floating else value
+        if spec.scale is LpScale.MEAN:
+            total = total * f.splat(f.value(spec.accumulate, 1.0) / count.to(spec.accumulate), self.lanes)
+        elif spec.scale is LpScale.RESCALED:
+            total = total * f.splat(taps.to(spec.accumulate) / count.to(spec.accumulate), self.lanes)
+        return self._root(total).to(spec.number.computed)
+
+    def _root(self, total: Value) -> Value:
+        f, p = self.f, self.spec.p
+        if p == 1:
+            return total
+        magnitude = absolute(f, total)
+        root = f.unary("sqrt", magnitude) if p == 2 else cube_root(f, magnitude)
+        if p == 2 or self.spec.form is LpForm.ABSOLUTE:
+            return root
+        negative = total < 0.0
+        if self.spec.form is LpForm.SIGNED_ROOT:
+            return f.select(negative, -root, root)
+        return f.select(negative & (magnitude < math.inf), math.nan, root)  # C's pow: of -inf it is inf
+
+    def _whole(self, total: Value, divisor: Value) -> Value:
+        """An integer quotient, its rest cut off or halves rounded away from zero; 0 for a divisor of 0."""
+        f, spec = self.f, self.spec
+        wide = vector(self.lanes, "i64")
+        total = total.to("i64") if spec.signed else total.widened("i64")
+        count = f.select(divisor < 0, -divisor, divisor)
+        magnitude = f.select(total < 0, -total, total) if spec.signed else total
+        if spec.rounding is Rounding.HALF_AWAY:
+            magnitude = magnitude + f.splat(count // 2, self.lanes)
+        by = f.splat(f.larger(count, 1), self.lanes)
+        quotient = f.emit(wide, f"udiv {wide} {magnitude.text}, {by.text}")
+        negative = (f.splat(divisor, self.lanes) < 0) ^ ((total < 0) if spec.signed else f.value(vector(self.lanes, "i1"), 0))
+        return f.select(negative, -quotient, quotient).to(spec.number.stored)
+
+    def empty(self, divisor: Value) -> Value:
+        """What a window without a tap inside the input gives."""
+        f, spec = self.f, self.spec
+        kind = vector(self.lanes, spec.number.computed)
+        if not spec.number.floating or spec.empty not in (Empty.NAN, Empty.QUOTIENT) or (spec.p and spec.empty is Empty.QUOTIENT):
+            return f.value(kind, 0)
+        if spec.empty is Empty.NAN:
+            return f.value(kind, math.nan)
+        return f.splat(f.value(spec.number.computed, 0.0) / divisor.to(spec.number.computed), self.lanes)
+
+
+def cube_root(f: Function, x: Value) -> Value:
+    """The cube root of numbers >= 0, infinities and NaN: a guess from the exponent's bits, then Newton's steps.
+
+    Each of Halley's steps triples the digits: five bits of the guess give more than float64 holds after three, and a last
+    step of Newton's removes what rounding left. Within 2 ulp of the true root.
+    """
+    kind = x.type
+    real = "double" if "double" in kind else "float"
+    whole = kind.replace(real, f"i{BITS[real]}")
+    # A third of the exponent: bits / 3 + 2/3 of the bias, less what makes the worst relative error smallest.
+    magic = 0x2A9F7893782DA1CE if real == "double" else 0x2A555556
+    bits = x.bits(whole)
+    third = f.emit(whole, f"udiv {whole} {bits.text}, {f.value(whole, 3).text}")
+    y = (third + magic).bits(kind)
+    for _ in range(3 if real == "double" else 2):
+        cube = y * y * y
+        y = y * ((cube + x * 2.0) / (cube * 2.0 + x))
+    y = y - (y * y * y - x) / (y * y * 3.0)
+    keep = x.eq(0.0) | ~(x < math.inf)
+    return f.select(keep, x, y)

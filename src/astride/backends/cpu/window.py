@@ -1,0 +1,115 @@
+"""The walk over one window's taps, and the layout of the geometry block that pooling kernels read.
+
+A kernel of this backend is `void name(ptr geometry, ptr a, ptr b, ptr c, ptr d, i64 begin, i64 end)`: see driver.ll.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .extremes import Extreme, Scan
+from .ir import Function, Value
+from .sums import Sum, Total
+from .tables import COVER, WINDOW
+
+Spec = Extreme | Sum
+State = Scan | Total
+
+CHANNELS, SIZE, OUT, KERNEL, DILATION, FIRST_FREE = 0, 1, 4, 7, 10, 13
+"""Fields of the geometry: channels, then three numbers each, one an axis; what lies behind belongs to the kernel."""
+
+
+def kernel_function(name: str) -> Function:
+    """A function that the driver can call."""
+    return Function(name, geometry="ptr", a="ptr", b="ptr", c="ptr", d="ptr", begin="i64", end="i64")
+
+
+def fields(f: Function, start: int) -> list[Value]:
+    """Three fields: depth, height, width."""
+    return [f.field(f.geometry, start + axis) for axis in range(3)]
+
+
+def new_state(f: Function, spec: Spec, lanes: int) -> State:
+    return Scan(f, spec, lanes) if isinstance(spec, Extreme) else Total(f, spec, lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One axis's part of one window, read from the table of windows."""
+
+    pixel: Value
+    count: Value
+    number: Value
+    divisor: Value
+
+    @classmethod
+    def read(cls, f: Function, table: Value, window: Value) -> Window:
+        row = f.at(table, window * (8 * WINDOW))
+        return cls(*[f.load("i64", f.at(row, 8 * k)) for k in range(WINDOW)])
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """One axis's part of a window that has a pixel as a tap, read from the table of covers."""
+
+    window: Value
+    number: Value
+    share: Value
+
+    @classmethod
+    def read(cls, f: Function, entries: Value, index: Value) -> Cover:
+        row = f.at(entries, index * (8 * COVER))
+        return cls(*[f.load("i64", f.at(row, 8 * k)) for k in range(COVER)])
+
+    @staticmethod
+    def range(f: Function, first: Value, pixel: Value) -> tuple[Value, Value]:
+        """The entries of one pixel: from, to."""
+        place = f.at(first, pixel * 8)
+        return f.load("i64", place), f.load("i64", f.at(place, 8))
+
+
+def walk(
+    f: Function,
+    axes: Sequence[Window],
+    kernel: Sequence[Value],
+    steps: Sequence[Value],
+    base: Value,
+    visit: Callable[[Value, Value], None],
+) -> None:
+    """Call `visit(pointer, number)` for each tap inside the input, row-major: `base` is the first tap's place, `steps` the
+    bytes from a tap to the next along each axis, `number` the tap's place in the whole window."""
+    depth, height, width = axes
+    with f.loop(0, depth.count) as i:
+        plane, layer = f.at(base, i * steps[0]), (depth.number + i) * kernel[1]
+        with f.loop(0, height.count) as j:
+            line, row = f.at(plane, j * steps[1]), (layer + height.number + j) * kernel[2] + width.number
+            with f.loop(0, width.count) as k:
+                visit(f.at(line, k * steps[2]), row + k)
+
+
+def first_number(f: Function, axes: Sequence[Window], kernel: Sequence[Value]) -> Value:
+    """The place in the whole window of its first tap inside the input."""
+    depth, height, width = axes
+    return (depth.number * kernel[1] + height.number) * kernel[2] + width.number
+
+
+def finish(f: Function, spec: Spec, state: State, axes: Sequence[Window], kernel: Sequence[Value], y: Value) -> None:
+    """Store what the window gives, at y."""
+    if isinstance(state, Scan):
+        spec.number.store(f, state.result(), y)
+        return
+    depth, height, width = axes
+    divisor = depth.divisor * height.divisor * width.divisor * f.field(f.geometry, FIRST_FREE)
+    inside = depth.count * height.count * width.count
+    f.store(spec.number.narrow(f, state.result(divisor, kernel[0] * kernel[1] * kernel[2], inside)), y)
+
+
+def finish_empty(f: Function, spec: Spec, state: State, axes: Sequence[Window], y: Value) -> None:
+    """Store what a window without a tap inside the input gives."""
+    if isinstance(state, Scan):
+        spec.number.store(f, state.empty(), y)
+        return
+    depth, height, width = axes
+    divisor = depth.divisor * height.divisor * width.divisor * f.field(f.geometry, FIRST_FREE)
+    spec.number.store(f, state.empty(divisor), y)
