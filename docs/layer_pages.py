@@ -9,11 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from astride.caffe import load_caffe
 from astride.caffe.dialects import schema
 from astride.caffe.translate import TRANSLATORS
 from astride.errors import AstrideError
-from astride.layers import LAYERS, Layer, layer_class
+from astride.layers import LAYERS, ArraySource, Layer, layer_class
 from astride.layers.fillers import FILLERS
 from astride.net import Net, Phase
 from astride.proto import read_prototxt
@@ -35,7 +37,18 @@ class Half:
         top[0].data[...] = bottom[0].data / 2
 
 
-GIVEN: Mapping[str, Mapping[str, Any]] = {"Python": {"python_layers": (Half,)}}
+def fed(*shapes: tuple[int, ...]) -> Mapping[str, Any]:
+    """A source of zeros for the data layer called "data"."""
+    return {"sources": {"data": ArraySource(*(np.zeros((4, *shape)) for shape in shapes))}}
+
+
+GIVEN: Mapping[str, Mapping[str, Any]] = {
+    "Data": fed((3, 8, 8), ()),
+    "HDF5Data": fed((3, 8, 8), ()),
+    "ImageData": fed((3, 8, 8), ()),
+    "Python": {"python_layers": (Half,)},
+    "WindowData": fed((3, 8, 8), ()),
+}
 """What load_caffe needs for a page's example besides its text."""
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..backends.protocol import Array
 from ..errors import ArgumentError, PrototxtError
-from ..layers import Source
+from ..layers import Source, layer_class
 from ..layers.memory_data import MemoryData
 from ..net import Node
-from ..plan import Shape
 from ..proto import Message
 from .translate import place
+from .translate_data import FirstParts
+
+EVERY = "*"
+"""In a mapping of sources: for every data layer that is not named."""
 
 DATA_LAYERS = {
+    "AnnotatedData": "data_param",
     "Data": "data_param",
     "HDF5Data": "hdf5_data_param",
     "ImageData": "image_data_param",
@@ -64,35 +67,26 @@ def fed_layer(message: Message, source: Source, line: int | None) -> Node:
             required=f"one of {', '.join(DATA_LAYERS)}",
         )
     if len(source.shapes()) > len(message.top):
-        source = _FirstParts(source, len(message.top))
+        source = FirstParts(source, len(message.top))
     shapes = source.shapes()
     if message.type == "MemoryData":
         # Its text has the sizes, which the samples must have.
         parameters = message.memory_data_param
         shapes = ((parameters.channels, parameters.height, parameters.width), ())[: len(message.top)]
-    return place(message, MemoryData(getattr(message, DATA_LAYERS[message.type]).batch_size, shapes, source), line)
+    made = layer_class(message.type)
+    assert issubclass(made, MemoryData)
+    return place(message, made(getattr(message, DATA_LAYERS[message.type]).batch_size, shapes, source), line)
 
 
-class _FirstParts:
-    """A source of which only the first parts are wanted: images without their labels."""
-
-    def __init__(self, source: Source, parts: int) -> None:
-        self.source = source
-        self.parts = parts
-
-    def shapes(self) -> tuple[Shape, ...]:
-        return self.source.shapes()[: self.parts]
-
-    def batch(self, size: int) -> tuple[Array, ...]:
-        return self.source.batch(size)[: self.parts]
-
-    def reset(self, position: int = 0) -> None:
-        self.source.reset(position)
+def source_of(message: Message, sources: Mapping[str, Source]) -> Source | None:
+    """Where this layer is to draw from, if that is given."""
+    found = sources.get(message.name)
+    return sources.get(EVERY) if found is None and message.type in DATA_LAYERS else found
 
 
 def check_sources(sources: Mapping[str, Source], names: list[str]) -> None:
     """Raise ArgumentError for a source that no layer of this network takes."""
-    lost = [name for name in sources if name not in names]
+    lost = [name for name in sources if name not in names and name != EVERY]
     if lost:
         raise ArgumentError(
             "a source is given for a layer that this network does not have",

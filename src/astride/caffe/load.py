@@ -14,7 +14,7 @@ from ..proto import Message, Parsed, Source
 from .dialects.choose import read_text
 from .dialects.refused import check_refused
 from .export import CaffeFormat
-from .inputs import check_sources, fed_layer
+from .inputs import check_sources, fed_layer, source_of
 from .python_layers import Allowed, PythonClasses, PythonLayers, classes
 from .state import State, included
 from .translate import check_types, node
@@ -53,7 +53,7 @@ def load_caffe(
     python_layers         the classes that Python layers may run, or modules that hold them; none but these is run
     max_memory            bytes the network may take; by default three quarters of what is free
     seed                  for fillers and dropout; an int, or a RandomState to draw from
-    sources               data layer name -> where it draws its batches from
+    sources               data layer name -> where it draws its batches from, in place of what its text names; "*" for the rest
 
     Raises PrototxtError: text that does not parse, with line and column; unknown fields, all at once
            UnknownLayerError: layers of unknown types, all at once, with their lines
@@ -98,7 +98,7 @@ def build_net(
     try:
         kept, placed = _filtered(message, state, lines)
         check_refused(kept, placed)
-        check_types([(layer, line) for layer, line in placed if layer.name not in (sources or {})])
+        check_types([(layer, line) for layer, line in placed if source_of(layer, sources or {}) is None])
         nodes = _nodes(placed, state.phase, sources or {}, python_layers or Allowed())
         net = Net(
             nodes,
@@ -181,6 +181,6 @@ def _nodes(placed: Placed, phase: Phase, sources: Mapping[str, Samples], python:
     check_sources(sources, [layer.name for layer, _ in placed])
     nodes = []
     for layer, line in placed:
-        source = sources.get(layer.name)
+        source = source_of(layer, sources)
         nodes.append(node(layer, phase, line, python) if source is None else fed_layer(layer, source, line))
     return nodes

@@ -26,6 +26,7 @@ from ..rules import caffe as rules
 from .fields import filler, pooling_fields, window_fields
 from .python_layers import Allowed, PythonClasses, python_layer
 from .state import enum_name
+from .translate_data import DATA
 from .translate_detection import DETECTION
 from .translate_elementwise import ELEMENTWISE
 from .translate_forks import FORKS
@@ -173,6 +174,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Pooling": _pooling,
     "Python": _python,
     "Softmax": _softmax,
+    **DATA,
     **DETECTION,
     **ELEMENTWISE,
     **FORKS,

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..caffe.inputs import DATA_LAYERS
-from ..errors import ArgumentError, ArrayError, ModelFileError, UnknownLayerError
+from ..caffe.inputs import EVERY
+from ..errors import ArgumentError, ArrayError, ModelFileError
 from ..layers import ArraySource, Source
 from ..net import Net
 
@@ -86,41 +86,16 @@ def split(images: Array, labels: Array, share: float, seed: int) -> tuple[tuple[
     return (images[kept], labels[kept]), (images[out], labels[out])
 
 
-def fed_net(build: Callable[[Mapping[str, Source] | None], Built], source: Source | None) -> tuple[Built, list[str]]:
-    """Build with `source` for every data layer that could not be built without one. Returns the names of those layers."""
-    names: list[str] = []
-    while True:
-        sources = None if source is None or not names else dict.fromkeys(names, source)
-        try:
-            return build(sources), names
-        except UnknownLayerError as error:
-            fresh = [name for _, name, kind in error.unknown if kind in DATA_LAYERS and name not in names]
-            if source is None or not fresh:
-                raise
-            names += fresh
+def fed_net(build: Callable[[Mapping[str, Source] | None], Built], source: Source | None) -> Built:
+    """Build with `source` for every data layer, where it is given; without, they draw from what the text names."""
+    return build(None if source is None else {EVERY: source})
 
 
 def fed_solver(
     build: Callable[[Mapping[str, Source] | None, Mapping[str, Source] | None], Built], source: Source | None, test: Source | None
 ) -> Built:
-    """The same for a solver: the train net is built first, so what is missing twice is missing in the test net."""
-    train_names: list[str] = []
-    test_names: list[str] = []
-    while True:
-        mine = dict.fromkeys(train_names, source) if source is not None and train_names else None
-        theirs = dict.fromkeys(test_names, test) if test is not None and test_names else None
-        try:
-            return build(mine, theirs)
-        except UnknownLayerError as error:
-            named = [name for _, name, kind in error.unknown if kind in DATA_LAYERS]
-            fresh = [name for name in named if name not in train_names]
-            again = [name for name in named if name in train_names and name not in test_names]
-            if source is not None and fresh:
-                train_names += fresh
-            elif test is not None and again:
-                test_names += again
-            else:
-                raise
+    """The same for a solver: one source for its train net, one for its test nets."""
+    return build(None if source is None else {EVERY: source}, None if test is None else {EVERY: test})
 
 
 def labelled(images: Array, labels: Array) -> ArraySource:

@@ -48,7 +48,7 @@ def test(
 
     images, truth = feeding.load_samples(data, labels, scale)
     source = feeding.labelled(images, truth)
-    built, _ = feeding.fed_net(lambda sources: load_caffe(net, weights, phase=phase.upper(), sources=sources), source)
+    built = feeding.fed_net(lambda sources: load_caffe(net, weights, phase=phase.upper(), sources=sources), source)
     feeding.attach(built, source)
     batch = built.batch_size
     batches = iterations if iterations is not None else max(len(images) // batch, 1)

@@ -7,6 +7,7 @@ raw_scale, mean and scale; the second mean, crop, mirror and scale.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,8 @@ class Transformer:
 
     resize to `size` (height, width), or so that the shorter side is `shorter_side`; reorder channels (`channel_swap=(2, 1, 0)`
     makes BGR of RGB); times `raw_scale` (255 for nets trained on bytes); minus `mean`; crop to `crop` (height, width) from
-    the centre, or anywhere with `random=True`; mirror left-right (`mirror=True`, or by a coin with `random=True`); times `scale`.
+    the centre, or anywhere with `random=True`; mirror left-right (`mirror=True`, or by a coin with `random=True` or
+    `coin=True`); times `scale`.
 
     `mean` is (C, 1, 1), (C, H, W) of the image before the crop, or of the crop; `load_mean` makes one. A mean larger than the
     image is an error unless `crop_mean=True`, which takes its centre.
@@ -40,16 +42,20 @@ class Transformer:
     mirror: bool = False
     scale: float = 1.0
     random: bool = False
+    coin: bool = False
 
-    def __call__(self, image: Image, rng: np.random.Generator | None = None) -> Image:
+    def __call__(self, image: npt.NDArray[Any], rng: np.random.Generator | None = None) -> Image:
         """The net's input (C, H, W) of one image (C, H, W). `rng` is needed where something is left to chance."""
         if image.ndim != 3:
             required = f"(C, H, W): {image.ndim} axes"
             raise ArrayError(
                 "one image is transformed at a time", given={"image": image}, required=required, hint="batch(images)"
             )
-        if self.random and rng is None:
-            raise ArgumentError("chance needs a generator", given={"random": True}, hint="rng=np.random.default_rng(0)")
+        by_coin = self.mirror and (self.random or self.coin)
+        if (self.random or by_coin) and rng is None:
+            raise ArgumentError(
+                "chance needs a generator", given={"random": self.random, "coin": self.coin}, hint="rng=np.random.default_rng(0)"
+            )
         image = self._resized(np.asarray(image, dtype=np.float32))
         if self.channel_swap is not None:
             image = self._swapped(image, self.channel_swap)
@@ -62,7 +68,7 @@ class Transformer:
             image = _cropped(image, self.crop, rng if self.random else None)
         if mean is not None and cropped_first:
             image = image - mean
-        if self.mirror and (not self.random or (rng is not None and rng.random() < 0.5)):
+        if self.mirror and (not by_coin or (rng is not None and rng.random() < 0.5)):
             image = image[:, :, ::-1]
         return np.ascontiguousarray(image * np.float32(self.scale))
 

@@ -29,6 +29,7 @@ LAYERS: dict[str, str] = {
     "Correlation": "correlation",
     "Correlation1D": "correlation1d",
     "Crop": "crop",
+    "Data": "data",
     "Deconvolution": "deconvolution",
     "DepthwiseConvolution": "depthwise_convolution",
     "DetectionEvaluate": "detection_evaluate",
@@ -43,10 +44,13 @@ LAYERS: dict[str, str] = {
     "Filter": "filter",
     "Flatten": "flatten",
     "FlowWarp": "flow_warp",
+    "HDF5Data": "hdf5_data",
+    "HDF5Output": "hdf5_output",
     "HardSigmoid": "hard_sigmoid",
     "HardSwish": "hard_swish",
     "HingeLoss": "hinge_loss",
     "Im2col": "im2col",
+    "ImageData": "image_data",
     "InfogainLoss": "infogain_loss",
     "InnerProduct": "inner_product",
     "Input": "input",
@@ -98,6 +102,7 @@ LAYERS: dict[str, str] = {
     "Threshold": "threshold",
     "Tile": "tile",
     "Upsample": "upsample",
+    "WindowData": "window_data",
 }
 """type -> module. The class is the one of that type in the module."""
 

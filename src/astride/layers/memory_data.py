@@ -8,13 +8,14 @@ from typing import ClassVar
 from ..errors import ArgumentError, ArrayError
 from ..plan import Shape
 from .layer import Blobs, Layer
-from .source import Source
+from .source import Chance, Source
 
 
 class MemoryData(Layer):
     """Each forward pass draws the next `batch_size` samples of `source`, one array for each top.
 
-    `shapes` are the shapes of one sample, known before there is a source: images (C, H, W) and labels ().
+    `shapes` are the shapes of one sample, known before there is a source: images (C, H, W) and labels (). A source that
+    leaves something to chance gets the layer's key as its seed if the layer is `random`.
 
     Quirks      there is no transformation here: what the source gives is what the tops hold
     Source      Caffe, src/caffe/layers/memory_data_layer.cpp
@@ -23,8 +24,10 @@ class MemoryData(Layer):
     type = "MemoryData"
     bottoms: ClassVar[tuple[int, int | None]] = (0, 0)
     tops: ClassVar[tuple[int, int | None]] = (1, None)
+    varies: ClassVar[bool] = False
+    """A batch of one may have other sizes than the batch before."""
 
-    def __init__(self, batch_size: int, shapes: Sequence[Shape], source: Source | None = None) -> None:
+    def __init__(self, batch_size: int, shapes: Sequence[Shape], source: Source | None = None, *, random: bool = False) -> None:
         super().__init__()
         if batch_size < 1 or any(n < 1 for shape in shapes for n in shape):
             raise ArgumentError(
@@ -33,6 +36,7 @@ class MemoryData(Layer):
                 hint="batch_size: 64",
             )
         self.batch_size = batch_size
+        self.random = random
         self.shapes = tuple(shapes)
         self._source: Source | None = None
         self.source = source
@@ -66,6 +70,10 @@ class MemoryData(Layer):
                 required=f"tops == {len(self.shapes)}: {len(top)}",
             )
 
+    def begin(self, top: Blobs) -> None:
+        if self.random and isinstance(self._source, Chance):
+            self._source.reseed(self.key)
+
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         for blob, shape in zip(top, self.shapes, strict=True):
             blob.reshape(self.batch_size, *shape)
@@ -78,6 +86,8 @@ class MemoryData(Layer):
                 hint="net.set_input_arrays(data, labels) before forward",
             )
         for blob, values in zip(top, self._source.batch(self.batch_size), strict=True):
+            if self.varies and self.batch_size == 1 and values.ndim == len(blob.shape):
+                blob.reshape(*values.shape)
             if values.shape != blob.shape:
                 raise ArrayError(
                     "the source's batch has another shape than it promised",

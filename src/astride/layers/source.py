@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,15 @@ class Source(Protocol):
 
     def reset(self, position: int = 0) -> None:
         """Go on as if `position` samples had been drawn since the beginning."""
+        ...
+
+
+@runtime_checkable
+class Chance(Protocol):
+    """A source that leaves something to chance, which follows from a seed."""
+
+    def reseed(self, seed: int) -> None:
+        """Let chance follow from another seed."""
         ...
 
 
