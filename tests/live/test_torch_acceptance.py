@@ -99,16 +99,42 @@ def test_the_calls_are_varied() -> None:
         assert any(call.arrays[0].size == 0 for call in every) and any(call.arrays[0].size for call in every)
 
 
+COMPLEX = (
+    ("conv1d", ((2, 4, 6), (6, 2, 3), (6,)), (), {"groups": 2, "padding": 1, "stride": 2}),
+    ("conv2d", ((2, 3, 5, 4), (4, 3, 2, 3), (4,)), (), {"dilation": 2, "padding": "same"}),
+    ("conv3d", ((3, 3, 4, 4), (2, 3, 2, 1, 2)), (), {}),
+    ("conv_transpose1d", ((2, 3, 4), (3, 2, 3), (2,)), (), {"stride": 2, "output_padding": 1}),
+    ("conv_transpose2d", ((2, 4, 3, 3), (4, 2, 2, 2)), (), {"groups": 2, "padding": 1, "stride": 2}),
+    ("conv_transpose3d", ((1, 2, 3, 3, 2), (2, 2, 2, 2, 2)), (), {"dilation": 2}),
+    ("unfold", ((2, 3, 5, 4),), (2,), {"padding": 1, "stride": 2}),
+    ("unfold", ((3, 5, 4),), ((2, 3),), {"dilation": 2, "padding": 1}),
+    ("fold", ((2, 8, 9),), ((4, 4), 2), {}),
+)
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_numbers_are_refused_with_the_reason(dtype: str) -> None:
-    """PyTorch has their convolutions and columns: the one difference by dtype that is left."""
+@pytest.mark.parametrize(("name", "shapes", "values", "keywords"), COMPLEX)
+def test_complex_numbers(name: str, shapes: Any, values: Any, keywords: Any, dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    arrays = [(rng.normal(size=s) + 1j * rng.normal(size=s)).astype(dtype) for s in shapes]
+    leaves = [torch.from_numpy(a.copy()).requires_grad_() for a in arrays]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = getattr(torch.nn.functional, name)(*leaves, *values, **keywords)
+    dy = (rng.normal(size=want.shape) + 1j * rng.normal(size=want.shape)).astype(dtype)
+    want.backward(torch.from_numpy(dy))
+    y, pull = astride.vjp(getattr(F, name), *arrays, *values, **keywords)
+    for got, expected in zip((y, *pull(dy)), (want.detach(), *(leaf.grad for leaf in leaves)), strict=False):
+        assert got.dtype == np.dtype(dtype)
+        for part in ("real", "imag"):
+            assert_near(getattr(got, part), getattr(expected.numpy(), part), 1e-5 if dtype == "complex64" else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_refused_elsewhere(dtype: str) -> None:
+    """PyTorch has the mean of complex numbers, and their greatest magnitude: what is left of differences by dtype."""
     x = np.ones((1, 2, 4, 4), dtype)
-    for call in (
-        Call("conv2d", (x, x), (), {}),
-        Call("conv_transpose2d", (x, x), (), {}),
-        Call("unfold", (x,), (2,), {}),
-        Call("fold", (np.ones((1, 8, 9), dtype),), ((4, 4), 2), {}),
-    ):
+    for call in (Call("adaptive_avg_pool2d", (x,), (1,), {}), Call("lp_pool2d", (x,), (np.inf, 2), {})):
         assert not isinstance(theirs(call), Exception)
         with pytest.raises(astride.ArrayError, match="is not an array of real numbers"):
             getattr(F, call.name)(*call.arrays, *call.values)

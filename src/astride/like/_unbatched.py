@@ -13,7 +13,7 @@ from ..ops._run import as_array
 
 def batched(rank: int, input: Any, compute: Callable[[Array], Any]) -> Any:
     """Run on (N, C, *size); an unbatched input gets a batch axis and its results lose it."""
-    x = as_array(input, "input")
+    x = as_array(input, "input", also_complex=True)  # which most operators refuse
     if x.ndim not in (rank + 1, rank + 2):
         raise ArgumentError(
             "input has the wrong rank",

@@ -168,7 +168,7 @@ def conv_general_dilated(
     """
     check_precision(precision)
     refuse_sharding(out_sharding)
-    x, w = as_array(lhs, "lhs"), as_array(rhs, "rhs")
+    x, w = as_array(lhs, "lhs", also_complex=True), as_array(rhs, "rhs", also_complex=True)
     rank = x.ndim - 2
     specs = specs_of(x, w, dimension_numbers)
     arguments = dict(
@@ -202,7 +202,7 @@ def conv_transpose(
                        kernel's I counts output features
     """
     check_precision(precision)
-    x, w = as_array(lhs, "lhs"), as_array(rhs, "rhs")
+    x, w = as_array(lhs, "lhs", also_complex=True), as_array(rhs, "rhs", also_complex=True)
     rank = x.ndim - 2
     specs = specs_of(x, w, dimension_numbers, channels_last=True)
     # canonical transposed weights are (in, out, *kernel); by transpose_kernel JAX swaps the two

@@ -310,7 +310,7 @@ def _max_unpool(rank: int, input: Any, indices: Any, kernel_size: Any, stride: A
 
 
 def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Array:
-    w, b = as_array(weight, "weight"), None if bias is None else as_array(bias, "bias")
+    w, b = as_array(weight, "weight", also_complex=True), None if bias is None else as_array(bias, "bias", also_complex=True)
 
     def compute(x: Array) -> Array:
         bare = convolved(x, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -333,7 +333,7 @@ def _conv(rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: A
 def _conv_transpose(
     rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
 ) -> Array:
-    w, b = as_array(weight, "weight"), None if bias is None else as_array(bias, "bias")
+    w, b = as_array(weight, "weight", also_complex=True), None if bias is None else as_array(bias, "bias", also_complex=True)
 
     def compute(x: Array) -> Array:
         window = dict(stride=stride, padding=padding, dilation=dilation, groups=groups, output_padding=output_padding)

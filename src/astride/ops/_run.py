@@ -18,8 +18,9 @@ from ..rules import rule
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
-def as_array(value: Any, name: str) -> Array:
-    """An array as it is, or nested numbers made one. Raises ArrayError for anything that holds no real numbers."""
+def as_array(value: Any, name: str, *, also_complex: bool = False) -> Array:
+    """An array as it is, or nested numbers made one. Raises ArrayError for anything that holds no real numbers, or complex ones
+    by `also_complex`."""
     if type(value) is np.ndarray and value.dtype.kind in "fiu":
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -32,7 +33,13 @@ def as_array(value: Any, name: str) -> Array:
         array = np.asarray(value)
     except ValueError:
         raise ArrayError(f"{name} is not an array", given={name: type(value).__name__}, hint=f"numpy.asarray({name})") from None
-    if array.dtype.kind in "OSUMmc" or (array.dtype.kind == "V" and array.dtype.name != "bfloat16"):
+    if array.dtype.kind == "c":
+        if also_complex:
+            return array
+        raise ArrayError(
+            f"{name} is not an array of real numbers", given={name: array}, hint=f"{name}.real and {name}.imag, each by itself"
+        )
+    if array.dtype.kind in "OSUMm" or (array.dtype.kind == "V" and array.dtype.name != "bfloat16"):
         raise ArrayError(
             f"{name} is not an array of real numbers", given={name: array}, hint=f"numpy.asarray({name}, dtype='float32')"
         )
@@ -64,12 +71,9 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
             raise ArgumentError(
                 f"there is no argument {unknown[0]!r}", given={n: kept[n] for n in unknown}, required=f"one of {', '.join(known)}"
             )
-        if (
-            "kernel" in known
-            and "kernel" not in kept
-            and inspect.signature(function).parameters["kernel"].default is inspect.Parameter.empty
-        ):
-            raise ArgumentError("the kernel is not given", given={"kernel": None}, hint="kernel=2")
+        for name in known:
+            if name not in kept and inspect.signature(function).parameters[name].default is inspect.Parameter.empty:
+                raise ArgumentError(f"the {name.replace('_', ' ')} is not given", given={name: None}, hint=f"{name}=2")
         return function(*shapes, **kept)
     except AstrideError as error:
         raise error.within(operator=op, rules=rules, given=given)

@@ -27,7 +27,8 @@ def conv_transpose(
 
     Shapes    x (N, I, *size), w (I, O/groups, *kernel), b (O,) -> y (N, O, *out), out = (n-1)*s + (k-1)*d + 1 - pads
               + output padding; channels last: x, y (N, *size, C)
-    Numbers   float16, bfloat16 (summed in float32), float32, float64; within terms * eps * sum |x w|
+    Numbers   float16, bfloat16 (summed in float32), float32, float64; within terms * eps * sum |x w|. Complex numbers and
+              integers as conv
     Edges     what falls outside the output is dropped; pixels no kernel reaches hold the bias
     Gradient  dx by the convolution, dw = sum of x times the windows of dy, db = sum of dy; x and w are saved
     Raises    ArgumentError: channels not divisible by groups; an empty output; what the rules refuse
@@ -41,8 +42,8 @@ def conv_transpose(
     >>> astride.conv_transpose(x, w, stride=2).tolist()
     [[[1.0, 10.0, 102.0, 20.0, 200.0]]]
     """
-    x, w = as_array(x, "x"), as_array(w, "w")
-    b = None if b is None else as_array(b, "b")
+    x, w = as_array(x, "x", also_complex=True), as_array(w, "w", also_complex=True)
+    b = None if b is None else as_array(b, "b", also_complex=True)
     given = {"x": x, "w": w} | ({} if b is None else {"b": b})
     plan = make_plan(
         "conv_transpose",

@@ -27,6 +27,7 @@ class ConvPlan(Plan):
     batch_groups splits the batch instead of the channels: image n meets filter group n // (N / batch_groups)
     edge         what taps outside the input read; SKIP is zero padding, whose taps are skipped, not multiplied
     accumulate   the dtype sums are formed in, at least; integers wrap around in it, and sums of bools are "or"
+    conjugate    whether gradients of complex numbers take the conjugates of w and x (PyTorch) or not (JAX)
     y_dtype      the dtype of y where it is another than x's (JAX's preferred_element_type); "" for the same
     """
 
@@ -43,6 +44,7 @@ class ConvPlan(Plan):
     flip: bool = False
     edge: Edge = Edge.SKIP
     accumulate: str = "float32"
+    conjugate: bool = False
     y_dtype: str = ""
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ Pads = tuple[tuple[int, int], ...]
 
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 INTEGERS = frozenset({f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)})
+COMPLEX = frozenset({"complex64", "complex128"})
 BOOL = frozenset({"bool"})  # whose maximum is "any" and whose minimum is "all"
 ALIASES = {
     **dict.fromkeys(("channels_first", "NCHW", "NCW", "NCL", "NCDHW"), Layout.CHANNELS_FIRST),
@@ -29,7 +30,7 @@ ALIASES = {
 
 def layout_of(layout: str, rank: int) -> Layout:
     """A layout by its name. Letter names must have the input's number of axes."""
-    if layout not in ALIASES:
+    if not isinstance(layout, str) or layout not in ALIASES:
         raise ArgumentError("there is no layout of that name", given={"layout": layout}, required=f"one of {', '.join(ALIASES)}")
     if str(layout).isupper() and len(layout) != rank + 2:
         raise ArgumentError(
@@ -74,6 +75,16 @@ def whole(value: Any, name: str, minimum: int | None = None) -> int:
             f"{name} is below {minimum}", given={name: value}, required=f"{name} >= {minimum}: {number}", hint=f"{name}={minimum}"
         )
     return number
+
+
+def number(value: Any, name: str) -> float:
+    """One number, whole or not; a text of digits is none."""
+    try:
+        if not isinstance(value, str | bytes | bool):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ArgumentError(f"{name} is not a number", given={name: value}, hint=f"a float, as {name}=1.0")
 
 
 def per_axis(value: Any, rank: int, name: str, minimum: int | None = 1) -> PerAxis:
@@ -141,7 +152,7 @@ def choice(value: Any, name: str, known: Sequence[str]) -> str:
 
 def require_dtype(dtype: str, allowed: Iterable[str], because: str) -> str:
     """The dtype, if these rules have it. Raises ArgumentError saying which they have."""
-    if dtype not in allowed:
+    if not isinstance(dtype, str) or dtype not in allowed:
         raise ArgumentError(
             f"there is no rule for {dtype} arrays",
             given={"dtype": dtype},

@@ -17,6 +17,7 @@ from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, Nan, Reduce, S
 from . import _sizes
 from ._arguments import (
     BOOL,
+    COMPLEX,
     FLOATS,
     INTEGERS,
     Pads,
@@ -125,7 +126,8 @@ def conv(
     layout: str = "channels_first",
 ) -> ConvPlan:
     """conv_general_dilated: `input_dilation` is lhs_dilation, which excludes padding by words, `dilation` rhs_dilation.
-    Integers wrap around, bools are "or" of "and"; `preferred_dtype` is preferred_element_type, of the sums and of y."""
+    Integers wrap around, bools are "or" of "and", gradients of complex numbers take no conjugates. `preferred_dtype` is
+    preferred_element_type: what the arrays become before they are multiplied, and y's type."""
     place, sizes = spatial(shape, layout, smallest=0)
     rank = len(sizes)
     kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)
@@ -148,7 +150,7 @@ def conv(
                 because=CONV,
                 hint="pads that leave something",
             )
-    y_dtype = preferred(require_dtype(dtype, FLOATS | INTEGERS | BOOL, CONV), preferred_dtype)
+    y_dtype = preferred(require_dtype(dtype, FLOATS | INTEGERS | BOOL | COMPLEX, CONV), preferred_dtype)
     return ConvPlan(
         dtype=dtype,
         axes=axes,
@@ -195,7 +197,7 @@ def conv_transpose(
             both = tuple((k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(reaches, both, strict=True))
     # y[t] reads stretched[t - lo + j*d]: as an adjoint over the turned kernel, t = i*s - (K-1-lo) + (k-1-j)*d
     crops = tuple((k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(reaches, both, strict=True))
-    y_dtype = preferred(require_dtype(dtype, FLOATS | INTEGERS | BOOL, CONV), preferred_dtype)
+    y_dtype = preferred(require_dtype(dtype, FLOATS | INTEGERS | BOOL | COMPLEX, CONV), preferred_dtype)
     return ConvPlan(
         dtype=dtype,
         axes=_sizes.transposed_axes(sizes, kernel, s, d, crops, (0,) * rank, because=CONV),
@@ -213,9 +215,9 @@ def preferred(dtype: str, wanted: str | None) -> str:
     """The dtype of the result by preferred_element_type: another floating type or a wider integer of x's sign (unsigned ones
     may become signed), never narrower (lax.py _validate_preferred_element_type). bool may become anything."""
     if wanted is None or dtype == "bool":
-        return dtype if wanted is None else require_dtype(wanted, FLOATS | INTEGERS | BOOL, CONV)
-    floating = FLOATS if dtype in FLOATS else FLOATS | INTEGERS
-    allowed = {kind for kind in floating if bits(kind) >= bits(dtype)}
+        return dtype if wanted is None else require_dtype(wanted, FLOATS | INTEGERS | BOOL | COMPLEX, CONV)
+    kinds = next((kinds for kinds in (FLOATS, COMPLEX) if dtype in kinds), FLOATS | INTEGERS)
+    allowed = {kind for kind in kinds if bits(kind) >= bits(dtype)}
     if dtype.startswith("int"):
         allowed -= {kind for kind in allowed if kind.startswith("u")}
     if wanted not in allowed:

@@ -16,12 +16,14 @@ from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Edge, Empty, Layout, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
 from ._arguments import (
+    COMPLEX,
     FLOATS,
     Pads,
     PerAxis,
     accumulator,
     channels,
     choice,
+    number,
     only_each,
     per_axis,
     require_dtype,
@@ -164,7 +166,7 @@ def lp_pool(
     only_each(padding, "padding", 0, LP)
     only_each(dilation, "dilation", 1, LP)
     place, axes = _windows(shape, layout, kernel, stride, 0, 1, ceil_mode)
-    greatest = float(p) == math.inf
+    greatest = number(p, "p") == math.inf
     if not greatest:
         _fits_unpadded(axes)  # an average of powers
     magnitudes = FLOATS if len(axes) == 1 else FLOATS | WHOLE
@@ -173,7 +175,7 @@ def lp_pool(
         axes=axes,
         reduce=Reduce.LP,
         layout=place,
-        p=float(p),
+        p=number(p, "p"),
         lp_form=LpForm.SIGNED,
         lp_scale=LpScale.RESCALED,
         lp_scaled=False,
@@ -203,6 +205,10 @@ def max_unpool(
     default = tuple((n - 1) * si + ki - 2 * pi for n, si, ki, pi in zip(sizes, s, k, p, strict=True))
     out = default
     if output_size is not None:
+        if not hasattr(output_size, "__len__"):
+            raise ArgumentError(
+                "output_size is no row of sizes", given={"output_size": output_size}, hint=f"output_size={default}"
+            )
         wanted = tuple(output_size)
         wanted = wanted[2:] if len(wanted) == rank + 2 else wanted
         out = per_axis(wanted, rank, "output_size", None)
@@ -247,7 +253,7 @@ def conv(
         for n, (lo, hi), k, di, si in zip(sizes, pads, kernel, d, s, strict=True)
     )
     return ConvPlan(
-        dtype=require_dtype(dtype, FLOATS | (WHOLE if max(d) == 1 else {"int64"}), CONV),
+        dtype=require_dtype(dtype, FLOATS | COMPLEX | (WHOLE if max(d) == 1 else {"int64"}), CONV),
         axes=_sizes.strided_axes(sizes, kernel, s, d, pads, outs, because=CONV),
         in_channels=channels(shape, place),
         out_channels=out_channels,
@@ -255,6 +261,7 @@ def conv(
         groups=whole(groups, "groups", 1),
         edge=EDGES[padding_mode],
         accumulate=accumulator(dtype),
+        conjugate=dtype in COMPLEX,
     )
 
 
@@ -291,7 +298,7 @@ def conv_transpose(
             )
     p = symmetric(padding, rank, "PyTorch")
     return ConvPlan(
-        dtype=require_dtype(dtype, FLOATS | {"int64"}, CONV),
+        dtype=require_dtype(dtype, FLOATS | COMPLEX | {"int64"}, CONV),
         axes=_sizes.transposed_axes(sizes, kernel, s, d, tuple((pi, pi) for pi in p), extra, because=CONV),
         in_channels=channels(shape, place),
         out_channels=out_channels,
@@ -299,6 +306,7 @@ def conv_transpose(
         layout=place,
         groups=whole(groups, "groups", 1),
         accumulate=accumulator(dtype),
+        conjugate=dtype in COMPLEX,
     )
 
 

@@ -73,7 +73,7 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
         if plan.whole:
             raise UnsupportedError("integers have no gradient", operator=plan.op, hint="x.astype('float32')")
         assert saved.x is not None and saved.w is not None and saved.shapes[0] is not None
-        lk = link(plan)
+        lk, met = link(plan), np.conj if plan.conjugate else np.asarray
         g = _wide(plan, as_channels_first(dy, plan.layout))
         dx = dw = db = None
         if want[0]:
@@ -81,11 +81,11 @@ def kernel(rung: Rung, *, transposed: bool) -> Kernel:
             view = as_channels_first(dx, plan.layout)
             folded = plan.batch_groups > 1 or view.dtype != plan.accumulate
             total = np.empty(_batches_as_channels(plan, view).shape, plan.accumulate) if folded else view
-            back(lk, g, _wide(plan, saved.w), total)
+            back(lk, g, met(_wide(plan, saved.w)), total)
             if folded:
                 view[...] = _channels_as_batches(plan, total)
         if want[1]:
-            x = _batches_as_channels(plan, _wide(plan, as_channels_first(saved.x, plan.layout)))
+            x = met(_batches_as_channels(plan, _wide(plan, as_channels_first(saved.x, plan.layout))))
             result = rung.weights(lk, g, x) if transposed else rung.weights(lk, x, g)
             dw = np.ascontiguousarray(result, saved.w.dtype)
         if len(want) > 2 and want[2]:
@@ -103,6 +103,8 @@ def twice_of(forward: Forward, backward: Backward) -> Twice:
 
     def twice(plan: ConvPlan, dy: Array, saved: Saved, cotangents: Arrays, *, want: Sequence[bool]) -> tuple[Array, Arrays]:
         gx, gw, gb = (*cotangents, None, None)[:3]
+        if plan.conjugate:
+            raise UnsupportedError("conjugate gradients have no double backward", operator=plan.op)
         assert saved.x is not None and saved.w is not None
         total = np.zeros(dy.shape, np.result_type(np.dtype(plan.accumulate), dy.dtype))
         for x, w in ((gx, saved.w), (saved.x, gw)):

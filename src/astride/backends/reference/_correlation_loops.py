@@ -21,25 +21,25 @@ from ._windows import EVERY, places
 def gather_loops4(lk: Link, a: Array, w: Array, out: Array) -> None:
     """b[n, i, o] = sum over the group's channels and the window's taps of a times w."""
     al, kernel = np.moveaxis(a, 1, -1), oriented(lk, w).reshape(lk.kernel)
-    b, number = np.moveaxis(out, 1, -1), float if a.dtype.kind == "f" else int
+    b, number = np.moveaxis(out, 1, -1), {"f": float, "c": complex}.get(a.dtype.kind, int)
     for n in range(a.shape[0]):
         for place in places(lk.axes):
             for o in range(lk.b_channels):
                 group, row = divmod(o, lk.b_channels // lk.groups)
-                total: float = number(0)
+                total: Any = number(0)
                 for i, channel in enumerate(_group_channels(lk, group)):
                     for tap, offset in enumerate(place.offsets):
                         pixel = tuple(axis[tap] for axis in place.pixels)
                         total += number(al[(n, *pixel, channel)]) * number(kernel[group, row, i, offset])
-                b[(n, *place.window, o)] = total if a.dtype.kind == "f" else wrapped(total, a.dtype)
+                b[(n, *place.window, o)] = total if a.dtype.kind in "fc" else wrapped(total, a.dtype)
 
 
-def wrapped(total: float, dtype: np.dtype[Any]) -> Any:
+def wrapped(total: int, dtype: np.dtype[Any]) -> Any:
     """What is left of a whole number in an integer type; of a count of bools, whether there is any."""
     if dtype.kind == "b":
         return bool(total)
     bits = 8 * dtype.itemsize
-    rest = int(total) % (1 << bits)
+    rest = total % (1 << bits)
     return rest - (1 << bits) if dtype.kind == "i" and rest >> (bits - 1) else rest
 
 
