@@ -52,9 +52,9 @@ def test_arguments_that_no_constructor_takes(net: caffe.Net, arguments: tuple[ob
 
 
 def test_a_missing_file_is_a_runtime_error(net: caffe.Net) -> None:
-    with pytest.raises(RuntimeError, match="Could not open file nothing.prototxt"):
+    with pytest.raises(RuntimeError, match=r"Could not open file nothing\.prototxt"):
         caffe.Net("nothing.prototxt", caffe.TEST)
-    with pytest.raises(RuntimeError, match="Could not open file nothing.caffemodel"):
+    with pytest.raises(RuntimeError, match=r"Could not open file nothing\.caffemodel"):
         caffe.Net("net.prototxt", "nothing.caffemodel", caffe.TEST)
     with pytest.raises(RuntimeError, match="Could not open file"):
         net.copy_from("nothing.caffemodel")

@@ -63,13 +63,14 @@ class Detector(Net):
         name = self.inputs[0]
         channels, height, width = self.blobs[name].shape[1:]
         self.crop_dims = np.array([height, width, channels])
-        self.context_pad = context_pad or 0
-        if self.context_pad and (height != width or not 0 <= 2 * self.context_pad < height):
+        pad = context_pad or 0
+        if pad and (height != width or not 0 <= 2 * pad < height):
             raise ArgumentError(
                 "no room for surroundings in this input",
-                given={"context_pad": context_pad, "input": (height, width)},
-                required=f"a square input, and 2 * context_pad < size: {2 * self.context_pad} < {height}",
+                given={"context_pad": pad, "input": (height, width)},
+                required=f"a square input, and 2 * context_pad < size: {2 * pad} < {height}",
             )
+        self.context_pad = pad
         self.crop_mean = np.zeros(self.crop_dims, np.float32)
         mean = self.transformer.mean.get(name)
         if mean is not None:
