@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ...plan import PoolPlan
 from ...plan.kinds import LpForm, LpScale, Reduce, Rounding, ZeroWindow
 from ..protocol import offset_dtype
-from .ir import BITS, Function, Value, vector
-from .numbers import NUMBERS, Number, absolute
+from .ir import BITS, Function, Value, lanes, vector
+from .numbers import NUMBERS, Number
 from .sums import ACCUMULATORS
 
 
@@ -72,9 +72,9 @@ class Gradient:
 class Gather:
     """The registers of one vector of pixels, and what each window that covers them adds."""
 
-    def __init__(self, f: Function, spec: Gradient, lanes: int, taps: Value) -> None:
-        self.f, self.spec, self.lanes, self._taps = f, spec, lanes, taps
-        self._kind = vector(lanes, spec.accumulate)
+    def __init__(self, f: Function, spec: Gradient, count: int, taps: Value) -> None:
+        self.f, self.spec, self.lanes, self._taps = f, spec, count, taps
+        self._kind = vector(count, spec.accumulate)
         self.total = f.variable(self._kind, 0)
 
     def start(self, x: Value | None) -> None:
@@ -85,30 +85,37 @@ class Gather:
             one = self.f.value(self._kind, 1.0)
             self._sign = self.f.select(x > 0.0, one, self.f.select(x < 0.0, -one, x))
 
-    def take(self, dy: Value, number: Value, share: Value, other: Value | None) -> None:
-        """One window: `number` is the tap's, `share` the divisor (average) or taps inside (norm), `other` the saved
-        offsets or y."""
-        f, spec = self.f, self.spec
+    def scaled(self, dy: Value, share: Value) -> Value:
+        """What windows have to give: dy over their divisors, or times their scale. `share` is the divisor (average) or the
+        taps inside (norm), one for all lanes or one a lane, in the type sums are formed in."""
+        spec = self.spec
+        if spec.kind == "share":
+            return dy / self._spread(share)
+        if spec.kind == "norm" and spec.scale is not LpScale.SUM:
+            one = self.f.value(spec.accumulate, 1.0) if spec.scale is LpScale.MEAN else self._taps.to(spec.accumulate)
+            return dy * self._spread((one if share.type == one.type else self.f.splat(one, self.lanes)) / share)
+        return dy
+
+    def take(self, dy: Value, number: Value, other: Value | None) -> None:
+        """One window: dy as `scaled`, the number of the tap that the pixels are in it, and its saved offsets or y."""
+        f, spec, total = self.f, self.spec, self.total.get()
         if spec.kind == "offsets":
             assert other is not None
-            place = other.widened(spec.index)
-            here = place.eq(f.splat(number.to(spec.index), self.lanes))
-            if self._sign is not None:
-                dy = dy * self._sign
-            self.total.set(f.select(here, self.total.get() + dy, self.total.get()))
+            here = other.eq(f.splat(number.to(spec.index), self.lanes))
+            given = dy if self._sign is None else dy * self._sign
+            self.total.set(f.select(here, total + given, total))
         elif spec.kind == "share":
-            self.total.set(self.total.get() + dy / f.splat(share.to(spec.accumulate), self.lanes))
+            self.total.set(total + dy)
         else:
             assert other is not None
-            if spec.scale is LpScale.MEAN:
-                dy = dy * f.splat(f.value(spec.accumulate, 1.0) / share.to(spec.accumulate), self.lanes)
-            elif spec.scale is LpScale.RESCALED:
-                dy = dy * f.splat(self._taps.to(spec.accumulate) / share.to(spec.accumulate), self.lanes)
-            self.total.set(self.total.get() + self._slope(other) * dy)
+            self.total.set(total + self._slope(other) * dy)
 
     def result(self) -> Value:
         """The gradient of the pixels."""
         return self.total.get()
+
+    def _spread(self, value: Value) -> Value:
+        return value if lanes(value.type) == self.lanes else self.f.splat(value, self.lanes)
 
     def _slope(self, y: Value) -> Value:
         """(x/y)^(p-1), by the plan's form; what it is where y is 0 is the plan's too."""
@@ -123,15 +130,9 @@ class Gather:
         else:
             slope = ratio * ratio
             if spec.form is LpForm.ABSOLUTE:
-                size = absolute(f, ratio)
-                slope = f.select(x.eq(0.0), ratio, f.call(self._kind, f"llvm.copysign.{_suffix(self._kind)}", size * size, x))
+                slope = f.select(x.eq(0.0), ratio, f.binary("copysign", slope, x))
         zero = 0.0
         if spec.zero_window is ZeroWindow.FORMULA:
             zero = 1.0 if spec.p == 1 and spec.form is not LpForm.ABSOLUTE else math.nan
         return f.select(y.eq(0.0), f.value(self._kind, zero), slope)
 
-
-def _suffix(kind: str) -> str:
-    from .ir import SHORT, element, lanes
-
-    return f"v{lanes(kind)}{SHORT[element(kind)]}" if lanes(kind) > 1 else SHORT[kind]

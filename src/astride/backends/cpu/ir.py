@@ -370,6 +370,10 @@ class Function:
         """An intrinsic of one argument, lane by lane: sqrt, fabs, ctpop..."""
         return self.call(x.type, f"llvm.{name}.{self._suffix(x.type)}", x)
 
+    def binary(self, name: str, x: Value, y: Value) -> Value:
+        """An intrinsic of two arguments, lane by lane: copysign..."""
+        return self.call(x.type, f"llvm.{name}.{self._suffix(x.type)}", x, y)
+
     def _suffix(self, kind: str) -> str:
         inner = SHORT.get(element(kind), element(kind))
         return f"v{lanes(kind)}{inner}" if lanes(kind) > 1 else inner

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from .extremes import Extreme
 from .gradients import Gather, Gradient
-from .ir import Function, Value, module, vector
+from .ir import Function, Value, module
 from .machine import Machine
 from .window import (
     CHANNELS,
@@ -28,6 +28,7 @@ from .window import (
     first_number,
     kernel_function,
     new_state,
+    saved_part,
     walk,
 )
 
@@ -138,25 +139,16 @@ def backward(spec: Gradient, machine: Machine) -> str:
                     layer = (depth.number * kernel[1] + height.number) * kernel[2]
                     with f.loop(*widths) as w:
                         width = Cover.read(f, entries[2], w)
-                        share = depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)
+                        share = (depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)).to(spec.accumulate)
                         window = (line + width.window) * channels
                         for state, k in zip(states, at, strict=True):
                             dy = number.load(f, f.at(f.b, (window + k) * number.bytes), lanes).to(spec.accumulate)
-                            state.take(dy, layer + width.number, share, _other(f, spec, window + k, lanes))
+                            state.take(state.scaled(dy, share), layer + width.number, saved_part(f, spec, window + k, lanes))
                 for state, k in zip(states, at, strict=True):
                     number.store(f, state.result().to(number.computed), f.at(dx, k * number.bytes))
 
             _channels(f, spec, machine, channels, body)
     return module(f)
-
-
-def _other(f: Function, spec: Gradient, place: Value, lanes: int) -> Value | None:
-    """What forward saved for these windows: offsets, or y."""
-    if spec.kind == "offsets":
-        return f.load(vector(lanes, f"i{8 * spec.offsets}"), f.at(f.c, place * spec.offsets))
-    if spec.kind == "norm":
-        return spec.number.load(f, f.at(f.c, place * spec.number.bytes), lanes).to(spec.accumulate)
-    return None
 
 
 def width(spec: Spec | Gradient, machine: Machine) -> int:

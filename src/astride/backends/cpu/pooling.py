@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import settings
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Edge, Layout, Reduce
 from ..reference._windows import counts_inside
 from ..protocol import Array, Arrays, Saved, offset_dtype
-from . import pool_last
+from . import pool_first, pool_first_gradient, pool_last
 from .cache import functions
 from .extremes import Extreme
 from .gradients import Gradient
@@ -98,16 +99,47 @@ def _tables(plan: PoolPlan) -> list[Any]:
     return [whole] * (3 - len(plan.axes)) + [windows(plan, a) for a in range(len(plan.axes))]
 
 
+def _across(plan: PoolPlan, spec: Spec) -> pool_first.Across | None:
+    """The window along the width if the quick way is written for it, and every window has a tap there."""
+    axis = plan.axes[-1]
+    if not isinstance(axis, StridedAxis) or not axis.out or not (counts_inside(axis) > 0).all():
+        return None
+    across = pool_first.Across(axis.kernel, axis.stride, axis.dilation)
+    return across if pool_first.takes(spec, across, 64) else None
+
+
+def _forward_last(plan: PoolPlan, spec: Spec, channels: int) -> tuple[int, Geometry]:
+    (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
+    return address, Geometry(_fields(plan, channels), _tables(plan))
+
+
+def _forward_first(plan: PoolPlan, spec: Spec) -> tuple[int, Geometry]:
+    across = _across(plan, spec)
+    (address,) = functions(
+        f"pool_first_{plan.reduce}", (spec, across), lambda: pool_first.forward(spec, across, machine()), ("forward",)
+    )
+    axis, tables = plan.axes[-1], _tables(plan)
+    start = -axis.pad_lo if isinstance(axis, StridedAxis) else 0
+    tile = across.tile(64) if across is not None else 0
+    if isinstance(spec, Sum):
+        kind = np.int64 if spec.whole else np.float64 if spec.accumulate == "double" else np.float32
+        counts = [np.pad(column.astype(kind), (0, 64)) for column in (tables[2][:, 3], tables[2][:, 1])]
+        tables += [column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64) for column in counts]
+    return address, Geometry([*_fields(plan, 1), start, tile, 0], tables)
+
+
 def forward_schedule(plan: PoolPlan, channels: int, save: bool) -> Schedule:
-    key = (id(plan), "save" if save else "forward", channels)
+    """How a plan is computed forward, for this many channels where they come last; made once."""
+    last = plan.layout is Layout.CHANNELS_LAST
+    key = (id(plan), "save" if save else "forward", channels if last else 1)
     found = _schedules.get(key)
     if found is not None and found.plan is plan:
         return found
     spec = spec_of(plan, save)
-    (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
+    address, geometry = _forward_last(plan, spec, channels) if last else _forward_first(plan, spec)
     rows = math.prod(axis.out for axis in plan.axes[:-1])
-    row = plan.axes[-1].out * channels * spec.number.bytes * max(plan.taps, 1)
-    made = Schedule(plan, address, Geometry(_fields(plan, channels), _tables(plan)), spec, rows, row)
+    row = plan.axes[-1].out * (channels if last else 1) * spec.number.bytes * max(plan.taps, 1)
+    made = Schedule(plan, address, geometry, spec, rows, row)
     if len(_schedules) >= KEPT:
         _schedules.clear()
     _schedules[key] = made
@@ -123,7 +155,7 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     offsets = np.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
     if y.size:
-        total = schedule.units * x.shape[0]
+        total = schedule.units * x.shape[0] * (1 if last else channels)
         chunk = max(CHUNK_BYTES // max(schedule.unit_bytes, 1), 1)
         workers().launch(
             schedule.address,
@@ -145,24 +177,64 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     return out, Saved(shapes=(x.shape, None), offsets=offsets, x=x, y=out)
 
 
+def _covers(plan: PoolPlan, spec: Gradient) -> tuple[list[Any], NDArray[np.int64]]:
+    """The tables of covers, first entries and then entries, and the shares of the columns."""
+    missing = 3 - len(plan.axes)
+    firsts, entries = [np.array([0, 1], np.int64)] * missing, [np.array([[0, 0, 1]], np.int64)] * missing
+    shares = np.ones(1, np.int64)
+    for a, axis in enumerate(plan.axes):
+        shares = np.asarray(counts_inside(axis) if spec.kind == "norm" else windows(plan, a)[:, 3])
+        first, found = covers(axis, shares)
+        firsts.append(first)
+        entries.append(found)
+    return [*firsts, *entries], shares
+
+
+def _backward_fields(plan: PoolPlan, spec: Gradient, channels: int) -> list[int]:
+    fields = _fields(plan, channels)
+    if spec.kind != "share":
+        fields[-1] = 1
+    return fields
+
+
+def _backward_last(plan: PoolPlan, spec: Gradient, channels: int) -> tuple[int, Geometry]:
+    (address,) = functions(f"pool_last_{plan.reduce}_gradient", spec, lambda: pool_last.backward(spec, machine()), ("backward",))
+    return address, Geometry(_backward_fields(plan, spec, channels), _covers(plan, spec)[0])
+
+
+def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
+    axis, across = plan.axes[-1], None
+    if isinstance(axis, StridedAxis) and axis.pad_lo >= 0:
+        across = pool_first.Across(axis.kernel, axis.stride, axis.dilation)
+        if not pool_first_gradient.takes(spec, across, 16):
+            across = None
+    (address,) = functions(
+        f"pool_first_{plan.reduce}_gradient",
+        (spec, across),
+        lambda: pool_first_gradient.backward(spec, across, machine()),
+        ("backward",),
+    )
+    tables, shares = _covers(plan, spec)
+    kind = np.float64 if spec.accumulate == "double" else np.float32
+    column = np.pad(shares.astype(kind), (0, 64))
+    tables.append(column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64))
+    pad = axis.pad_lo if isinstance(axis, StridedAxis) else 0
+    tile = pool_first_gradient.tile(across, 16) if across is not None else 0
+    return address, Geometry([*_backward_fields(plan, spec, 1), pad, tile, 0], tables)
+
+
 def backward_schedule(plan: PoolPlan, channels: int) -> Schedule:
-    key = (id(plan), "backward", channels)
+    """How a plan's gradient is computed; made once."""
+    last = plan.layout is Layout.CHANNELS_LAST
+    key = (id(plan), "backward", channels if last else 1)
     found = _schedules.get(key)
     if found is not None and found.plan is plan:
         return found
     spec = Gradient.of(plan)
-    (address,) = functions(f"pool_last_{plan.reduce}_gradient", spec, lambda: pool_last.backward(spec, machine()), ("backward",))
-    tables = [np.array([0, 1], np.int64)] * (3 - len(plan.axes)), [np.array([[0, 0, 1]], np.int64)] * (3 - len(plan.axes))
-    for a, axis in enumerate(plan.axes):
-        shares = counts_inside(axis) if spec.kind == "norm" else windows(plan, a)[:, 3]
-        for kept, table in zip(tables, covers(axis, shares), strict=True):
-            kept.append(table)
-    fields = _fields(plan, channels)
-    if spec.kind == "norm":
-        fields[-1] = 1
+    address, geometry = _backward_last(plan, spec, channels) if last else _backward_first(plan, spec)
     rows = math.prod(axis.size for axis in plan.axes[:-1])
-    row = plan.axes[-1].size * channels * spec.number.bytes * 2
-    made = Schedule(plan, address, Geometry(fields, [*tables[0], *tables[1]]), spec, rows, row)
+    row = plan.axes[-1].size * (channels if last else 1) * spec.number.bytes * 2
+    made = Schedule(plan, address, geometry, spec, rows, row)
     if len(_schedules) >= KEPT:
         _schedules.clear()
     _schedules[key] = made
@@ -191,7 +263,7 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
             dy.ctypes.data,
             0 if other is None else other.ctypes.data,
             0 if x is None else x.ctypes.data,
-            schedule.units * shape[0],
+            schedule.units * shape[0] * (1 if last else shape[1]),
             max(CHUNK_BYTES // max(schedule.unit_bytes, 1), 1),
             settings.threads(),
         )

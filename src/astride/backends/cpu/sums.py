@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ...plan import PoolPlan
 from ...plan.kinds import Empty, LpForm, LpScale, Reduce, Rounding
-from .ir import BITS, Function, Value, vector
+from .ir import BITS, Function, Value, lanes, vector
 from .numbers import NUMBERS, Number, absolute, converted
 
 ACCUMULATORS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64", "uint32": "i32", "uint64": "i64"}
@@ -59,9 +59,9 @@ class Sum:
 class Total:
     """The registers of one group of windows, and the steps of summing them."""
 
-    def __init__(self, f: Function, spec: Sum, lanes: int) -> None:
-        self.f, self.spec, self.lanes = f, spec, lanes
-        self._kind = vector(lanes, spec.accumulate)
+    def __init__(self, f: Function, spec: Sum, count: int) -> None:
+        self.f, self.spec, self.lanes = f, spec, count
+        self._kind = vector(count, spec.accumulate)
         self.sum = f.variable(self._kind, 0)
 
     def start(self, first: Value, number: Value) -> None:
@@ -87,18 +87,22 @@ class Total:
         return self.finish(self.sum.get(), divisor, taps, count)
 
     def finish(self, total: Value, divisor: Value, taps: Value, count: Value) -> Value:
-        """From a window's sum to what the window gives."""
+        """From windows' sums to what they give; `divisor` and `count` are one for all lanes or one a lane."""
         f, spec = self.f, self.spec
         if spec.whole:
-            return self._whole(total, divisor)
+            return self._whole(total, self._spread(divisor))
         if spec.p == 0:
-            value = total / f.splat(divisor.to(spec.accumulate), self.lanes)
+            value = total / self._spread(divisor.to(spec.accumulate))
             return value.to(spec.number.computed) if spec.number.floating else value
-        if spec.scale is LpScale.MEAN:
-            total = total * f.splat(f.value(spec.accumulate, 1.0) / count.to(spec.accumulate), self.lanes)
-        elif spec.scale is LpScale.RESCALED:
-            total = total * f.splat(taps.to(spec.accumulate) / count.to(spec.accumulate), self.lanes)
+        if spec.scale is not LpScale.SUM:
+            one = f.value(spec.accumulate, 1.0) if spec.scale is LpScale.MEAN else taps.to(spec.accumulate)
+            number = count.to(spec.accumulate)
+            whole = one if lanes(number.type) == 1 else f.splat(one, self.lanes)
+            total = total * self._spread(whole / number)
         return self._root(total).to(spec.number.computed)
+
+    def _spread(self, value: Value) -> Value:
+        return value if lanes(value.type) == self.lanes else self.f.splat(value, self.lanes)
 
     def _root(self, total: Value) -> Value:
         f, p = self.f, self.spec.p
@@ -121,10 +125,10 @@ class Total:
         count = f.select(divisor < 0, -divisor, divisor)
         magnitude = f.select(total < 0, -total, total) if spec.signed else total
         if spec.rounding is Rounding.HALF_AWAY:
-            magnitude = magnitude + f.splat(count // 2, self.lanes)
-        by = f.splat(f.larger(count, 1), self.lanes)
+            magnitude = magnitude + (count >> 1)
+        by = f.select(count > 0, count, f.value(wide, 1))
         quotient = f.emit(wide, f"udiv {wide} {magnitude.text}, {by.text}")
-        negative = (f.splat(divisor, self.lanes) < 0) ^ ((total < 0) if spec.signed else f.value(vector(self.lanes, "i1"), 0))
+        negative = (divisor < 0) ^ ((total < 0) if spec.signed else f.value(vector(self.lanes, "i1"), 0))
         return f.select(negative, -quotient, quotient).to(spec.number.stored)
 
     def empty(self, divisor: Value) -> Value:

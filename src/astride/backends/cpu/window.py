@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .extremes import Extreme, Scan
-from .ir import Function, Value
+from .gradients import Gradient
+from .ir import Function, Value, vector
 from .sums import Sum, Total
 from .tables import COVER, WINDOW
 
@@ -113,3 +114,13 @@ def finish_empty(f: Function, spec: Spec, state: State, axes: Sequence[Window], 
     depth, height, width = axes
     divisor = depth.divisor * height.divisor * width.divisor * f.field(f.geometry, FIRST_FREE)
     spec.number.store(f, state.empty(divisor), y)
+
+
+def saved_part(f: Function, spec: Gradient, place: Value, count: int) -> Value | None:
+    """What forward saved for `count` windows from number `place` on, as gradients compare or divide it: offsets, or y."""
+    if spec.kind == "offsets":
+        offsets = f.load(vector(count, f"i{8 * spec.offsets}"), f.at(f.c, place * spec.offsets))
+        return offsets.widened(spec.index)
+    if spec.kind == "norm":
+        return spec.number.load(f, f.at(f.c, place * spec.number.bytes), count).to(spec.accumulate)
+    return None
