@@ -23,7 +23,7 @@ class BoxAnnotatorOHEM(Layer):
                ignore_label: of those that are not kept, whose weights are 0
     Gradient   none
     Quirks     of equal losses the earlier region is kept; R-FCN leaves it to std::sort
-    Source     R-FCN's Caffe, src/caffe/layers/box_annotator_ohem_layer.cu
+    Source     R-FCN's Caffe, src/caffe/layers/box_annotator_ohem_layer.cpp and .cu
     """
 
     type = "BoxAnnotatorOHEM"

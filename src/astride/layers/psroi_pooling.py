@@ -29,7 +29,7 @@ class PSROIPooling(Regions):
                which is a tenth of a cell wide and high at least. Bins reach from their floor to their ceiling and end at
                the map's border; one without cells is 0
     Gradient   an equal share for each cell of a bin. Regions have none
-    Source     R-FCN's Caffe, src/caffe/layers/psroi_pooling_layer.cu
+    Source     R-FCN's Caffe, src/caffe/layers/psroi_pooling_layer.cpp and .cu
     """
 
     type = "PSROIPooling"

@@ -41,8 +41,8 @@ class ROIAlign(Regions):
     Gradient   to the cells around each point, as they took part. Regions have none
     Quirks     forks have many layers of this name. With `roi_align_param` it is read as the average, with
                `roi_pooling_param` as the grid
-    Source     Mask R-CNN (He and others, 2017) as Caffe2 and the forks with sampling_ratio compute it, with regions not
-               shifted; Cascade R-CNN's Caffe, src/caffe/layers/roi_align_layer.cpp
+    Source     Cascade R-CNN's Caffe, src/caffe/layers/roi_align_layer.cpp, the grid; Mask R-CNN (He and others, 2017) as Caffe2
+               and the forks with sampling_ratio compute it, without a shift of half a cell, the average
     """
 
     type = "ROIAlign"

@@ -27,7 +27,7 @@ class SmoothL1Loss(Loss):
     Gradient   of a: w_out * w_in * sigma^2 d or w_out * w_in * sign(d), over the normalization; of b its negative. Weights
                have none
     Quirks     R-FCN's has no w_out; SSD's CPU form has no sigma, which is 1 there
-    Source     Fast R-CNN's Caffe, src/caffe/layers/smooth_L1_loss_layer.cu; R-FCN's and SSD's of the same name
+    Source     Fast R-CNN's Caffe, src/caffe/layers/smooth_L1_loss_layer.cpp and .cu; R-FCN's and SSD's of the same name
     """
 
     type = "SmoothL1Loss"
