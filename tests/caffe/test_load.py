@@ -115,6 +115,20 @@ def test_rules(rules: str, state: dict[str, Any], kept: bool) -> None:
     assert ("ruled" in names(load_caffe(RULED % ("ruled", rules), **state))) is kept
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (dict(level="x"), "a level is a whole number"),
+        (dict(level=1.5), "a level is a whole number"),
+        (dict(stages=[1]), "stages are chosen by their names"),
+        (dict(stages=None), "stages are chosen by their names"),
+    ],
+)
+def test_no_state(state: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        load_caffe('name: "n"', **state)
+
+
 def test_the_text_adds_stages() -> None:
     assert "ruled" in names(load_caffe('state { stage: "a" } ' + RULED % ("ruled", 'include { stage: "a" }')))
 

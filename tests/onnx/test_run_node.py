@@ -182,3 +182,11 @@ def test_a_real_node() -> None:
     onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install astride[onnx]")
     made = onnx.helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2], strides=[2], auto_pad="SAME_UPPER")
     assert [a.tolist() for a in run_node(made, [SIX])] == [[[[2, 4, 6]]], [[[1, 3, 5]]]]
+
+
+@pytest.mark.parametrize(("op", "opset"), [("MaxPool", 29), ("Conv", 99), ("Col2Im", 99), ("GlobalMaxPool", 99), ("GlobalMaxPool", "x")])
+def test_an_opset_newer_than_known(op: str, opset: Any) -> None:
+    attribute = {"MaxPool": {"kernel_shape": [2]}}.get(op, {})
+    arrays = {"Conv": [SIX, SIX[:, :, :2]], "Col2Im": [SIX, np.array([3]), np.array([2])]}.get(op, [SIX])
+    with pytest.raises(astride.ArgumentError, match=r"1 <= opset <= 28: \d+|opset is not a whole number"):
+        run_node(SimpleNamespace(op_type=op, attribute=attribute), arrays, opset=opset)

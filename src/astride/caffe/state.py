@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..errors import PrototxtError
+from ..errors import ArgumentError, PrototxtError
 from ..net import Phase
 from ..proto import Message
 
@@ -20,7 +20,12 @@ class State:
 
     @classmethod
     def of(cls, phase: Phase, level: int, stages: Iterable[str], message: Message) -> State:
-        """The state asked for, with the stages that the network's own text adds."""
+        """The state asked for, with the stages that the network's own text adds. Raises ArgumentError: no level or no stages."""
+        if isinstance(level, bool) or not isinstance(level, int):
+            raise ArgumentError("a level is a whole number", given={"level": level}, hint="level=0")
+        stages = list(stages) if isinstance(stages, Iterable) else [None]
+        if not all(isinstance(stage, str) for stage in stages):
+            raise ArgumentError("stages are chosen by their names", given={"stages": stages}, hint='stages=("deploy",)')
         return cls(phase, level, frozenset(stages) | frozenset(message.state.stage))
 
 

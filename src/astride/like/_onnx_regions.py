@@ -16,6 +16,7 @@ from ..ops.avg_pool import avg_pool
 from ..ops.elementwise import elementwise
 from ..ops.layout import layout
 from ..ops.max_pool import max_pool
+from ..rules._onnx import opset_of
 
 MODES = {"avg": "add", "max": "maximum"}
 FRAMES = ("half_pixel", "output_half_pixel")
@@ -101,7 +102,7 @@ def _region(image: Array, axes: list[Samples], size: tuple[int, int], mode: str)
 
 
 def _check(x: Array, boxes: Array, owners: Array, mode: str, frame: str, opset: int) -> None:
-    if opset < 10:
+    if opset_of(opset) < 10:
         raise ArgumentError("this opset has no RoiAlign", given={"opset": opset}, required=f"opset >= 10: {opset}")
     if mode not in MODES or frame not in FRAMES:
         raise ArgumentError(

@@ -22,6 +22,7 @@ from ..ops.fold import fold
 from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
+from ..rules._onnx import opset_of
 from ._onnx_regions import RoiAlign
 
 __all__ = [
@@ -60,7 +61,7 @@ def MaxPool(
 ) -> Any:
     """Y, or (Y, Indices) with return_indices: flat over the whole tensor, planes column-major by storage_order=1."""
     x = as_array(X, "X")
-    if return_indices and opset < 8:
+    if return_indices and opset_of(opset) < 8:
         raise ArgumentError(
             "MaxPool has no Indices in this opset",
             given={"opset": opset},
@@ -308,7 +309,7 @@ def Col2Im(
 ) -> Array:
     """Columns (N, C * taps, windows) summed where their taps lie in an image (N, C, *image_shape). See astride.fold."""
     x = as_array(X, "X")
-    if opset < 18:
+    if opset_of(opset) < 18:
         raise ArgumentError(
             "this opset has no Col2Im", given={"opset": opset}, required=f"opset >= 18: {opset}", operator="Col2Im"
         )

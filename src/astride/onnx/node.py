@@ -7,6 +7,7 @@ from typing import Any
 
 from ..backends.protocol import Array
 from ..errors import ArgumentError, AstrideError, UnsupportedError
+from ..rules._onnx import opset_of
 from .operators import OPERATORS, Call
 
 FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
@@ -18,11 +19,12 @@ def run_node(node: Any, inputs: Sequence[Array | None], opset: int = 22) -> list
 
     `node` is an onnx.NodeProto or anything with `op_type` and `attribute`, which is a sequence of AttributeProtos or a
     mapping of names to values; `output`, where it has one, says how many outputs are asked for. `inputs` are in the node's
-    order, None for an absent one; trailing ones may be left out. `opset` is the default domain's version.
+    order, None for an absent one; trailing ones may be left out. `opset` is the default domain's version, 1 to 28.
 
     Raises    UnsupportedError (a NotImplementedError): another domain, an operator that is not claimed, or one the opset
               does not have in the form that is claimed
-              ArgumentError: attributes that the operator does not have, or values it refuses; inputs missing or too many
+              ArgumentError: attributes that the operator does not have, or values it refuses; inputs missing or too many;
+              an opset newer than onnx 1.23.2's
               ArrayError: arrays that do not fit each other
     Example
     >>> import numpy as np, astride
@@ -65,7 +67,7 @@ def run_node(node: Any, inputs: Sequence[Array | None], opset: int = 22) -> list
         )
     wanted = [bool(output) for output in getattr(node, "output", ())] or [True]
     try:
-        return operator.run(Call(arrays, given, wanted, int(opset)))
+        return operator.run(Call(arrays, given, wanted, opset_of(opset)))
     except AstrideError as error:
         raise error.within(operator=name, rules="onnx")
 

@@ -42,7 +42,7 @@ RULES: dict[str, str] = {
 
 def module(name: str) -> ModuleType:
     """The module of one framework's rules. Raises ArgumentError with the known names."""
-    if name not in RULES:
+    if not isinstance(name, str) or name not in RULES:
         raise ArgumentError(
             "there are no rules of that name",
             given={"rules": name},
@@ -55,6 +55,8 @@ def module(name: str) -> ModuleType:
 def rule(name: str, op: str) -> Callable[..., Any]:
     """One framework's rule for one operator. Raises ArgumentError: unknown name; UnsupportedError: it has no such operator."""
     found = module(name)
+    if not isinstance(op, str):
+        raise ArgumentError("an operator is asked for by its name", given={"operator": op}, hint='"max_pool"')
     function = getattr(found, op, None)
     if op.startswith("_") or function is None or getattr(function, "__module__", "") != found.__name__:
         have = [known for known in RULES if has(known, op)]

@@ -16,6 +16,8 @@ from ._arguments import Pads, PerAxis, choice, on_axis, pads, per_axis, require_
 
 TEXT = "onnx 1.23.2, onnx/defs/nn/defs.cc"
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+NEWEST = 28
+"""The last opset of onnx 1.23.2."""
 FIRST_OPSET = {"MaxUnpool": 9, "ConvInteger": 10, "QLinearConv": 10, "DeformConv": 19}
 """Operators that opset 1 lacks."""
 SINCE: dict[str, dict[str, int]] = {
@@ -34,9 +36,22 @@ SINCE: dict[str, dict[str, int]] = {
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
+def opset_of(opset: Any) -> int:
+    """The default domain's version. Raises ArgumentError: no whole number, or one that no release of onnx had."""
+    if whole(opset, "opset", 1) > NEWEST:
+        raise ArgumentError(
+            "this opset is newer than the operators known here",
+            given={"opset": opset},
+            required=f"1 <= opset <= {NEWEST}: {opset}",
+            because=f"onnx 1.23.2 defines opsets up to {NEWEST}; a later one may change what an operator does",
+            hint=f"opset={NEWEST}",
+        )
+    return whole(opset, "opset")
+
+
 def require_opset(operator: str, opset: int, dtype: str, allowed: frozenset[str], **used: bool) -> str:
     """The dtype, if this opset's operator has it and every attribute in `used` that is set to more than its default."""
-    whole(opset, "opset", 1)
+    opset_of(opset)
     first = FIRST_OPSET.get(operator, 1)
     _since(operator, "operator", opset, first)
     require_dtype(dtype, allowed, TEXT)

@@ -67,12 +67,12 @@ def release_of(version: str) -> tuple[int, int]:
         major, minor = (int(part) for part in str(version).split(".")[:2])
     except ValueError:
         raise ArgumentError("this is not a release", given={"version": version}, hint=f'version="{LATEST}"') from None
-    if (major, minor) < (1, 16):
+    if not (1, 16) <= (major, minor) <= (1, 32):
         raise ArgumentError(
-            "releases before 1.16 were not run",
+            "releases before 1.16 and after 1.32 were not run",
             given={"version": version},
-            required=f"version >= 1.16: {version}",
-            hint='version="1.16"',
+            required=f"1.16 <= version <= {LATEST}: {version}",
+            hint='version="1.16"' if (major, minor) < (1, 16) else f'version="{LATEST}"',
         )
     return major, minor
 

@@ -7,6 +7,9 @@ from ..plan import ExplicitAxis, StridedAxis
 from ..plan.base import axis_names
 from ._arguments import Pads, PerAxis
 
+MOST_LISTED = 2**24
+"""Windows of one axis that a plan keeps one by one, which takes some 100 bytes each."""
+
 
 def reach(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
@@ -83,7 +86,15 @@ def transposed_axes(
 
 def adaptive_axes(sizes: PerAxis, outs: PerAxis) -> tuple[ExplicitAxis, ...]:
     """Axes of `out` windows [floor(i*n / out), ceil((i+1)*n / out)): together they cover the input, neighbours share at
-    most one pixel."""
+    most one pixel. Raises ArgumentError: more windows than can be listed."""
+    for i, out in enumerate(outs):
+        if out > MOST_LISTED:
+            raise ArgumentError(
+                "the output has more windows than a plan can list",
+                given={"output_size": outs},
+                required=f"output_size <= 2^24, on axis {axis_names(len(outs))[i]}: {out}",
+                hint="avg_pool or max_pool with a stride",
+            )
     return tuple(
         ExplicitAxis(n, tuple(i * n // out for i in range(out)), tuple(-(-(i + 1) * n // out) for i in range(out)))
         for n, out in zip(sizes, outs, strict=True)

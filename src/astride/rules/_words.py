@@ -28,14 +28,6 @@ def words_only(padding: Any, because: str) -> str:
     return "valid"
 
 
-def undilated(dilation: Any, because: str) -> None:
-    """Refuse a dilation other than 1 on every axis."""
-    if any(value != 1 for value in flat(dilation)):
-        raise ArgumentError(
-            "these rules have no dilation", given={"dilation": dilation}, because=because, hint="dilation=1, or other rules"
-        )
-
-
 def flat(value: Any) -> list[Any]:
     """The numbers of nested sequences."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):

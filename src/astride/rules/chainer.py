@@ -19,6 +19,7 @@ from ._arguments import (
     accumulator,
     channels,
     on_axis,
+    only_each,
     per_axis,
     require_dtype,
     spatial,
@@ -26,7 +27,6 @@ from ._arguments import (
     whole,
 )
 from ._weights import transposed_weights_of, weights_of
-from ._words import undilated
 
 SIZES = "Chainer 7.8.1, chainer/utils/conv.py"
 POOL = "Chainer 7.8.1, chainer/functions/pooling"
@@ -48,7 +48,7 @@ def max_pool(
     """NumPy's argmax over each window of the input padded with -inf, which takes part: the first NaN wins, else the first
     greatest, and -inf alone may lose to padding that stands before it, where its gradient goes too. Indices are places
     inside the window, padding counted."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, cover_all=cover_all)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),
@@ -78,7 +78,7 @@ def avg_pool(
 ) -> PoolPlan:
     """Divides by the kernel's taps (`pad_value` 0) or by the real ones (None). Sizes round down: averages have no
     `cover_all`. A window of padding alone is 0/0 = NaN under None; Chainer's divisor there may fall below 0 and give -0."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     if pad_value not in (0, None):
         raise ArgumentError(
             "pad_value is 0 or None",

@@ -21,6 +21,7 @@ from ._arguments import (
     channels,
     choice,
     on_axis,
+    only_each,
     pads,
     per_axis,
     require_dtype,
@@ -28,7 +29,6 @@ from ._arguments import (
     whole,
 )
 from ._weights import transposed_weights_of, weights_of
-from ._words import undilated
 
 POOL = "coremltools 9.0, converters/mil/mil/ops/defs/iOS15/pool.py"
 CONV = "coremltools 9.0, converters/mil/mil/ops/defs/iOS15/conv.py"
@@ -52,7 +52,7 @@ def max_pool(
 ) -> PoolPlan:
     """Padding is taken not to compete; a NaN wins and the first of equal maxima has the gradient (unverified).
     `include_last_pixel` is Caffe's rounding, for NeuralNetwork models. MIL's stride is 1 unless given."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding, ceil_mode, include_last_pixel)
     return PoolPlan(
         dtype=require_dtype(dtype, DTYPES, POOL),
@@ -82,7 +82,7 @@ def avg_pool(
 ) -> PoolPlan:
     """Divides by the kernel's taps, the overhang of `ceil_mode` included (users report 4.75 where PyTorch gives 9.5), or by the
     taps inside. With `include_last_pixel` by Caffe's divisor (unverified)."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding, ceil_mode, include_last_pixel)
     counted = Divisor.CAFFE if include_last_pixel else Divisor.KERNEL
     return PoolPlan(
@@ -110,7 +110,7 @@ def lp_pool(
     include_last_pixel: bool = False,
 ) -> PoolPlan:
     """l2_pool: sqrt(sum x^2) over the window, padding 0; one or two axes."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     if p != 2:
         raise ArgumentError("Core ML has the 2-norm only", given={"p": p}, because=POOL, hint="p=2.0")
     place, axes = _windows(shape, layout, kernel, stride, padding, ceil_mode, include_last_pixel)

@@ -13,9 +13,8 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape
 from ..plan.kinds import Divisor, Empty, IndexBase, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import accumulator, channels, per_axis, require_dtype, spatial, symmetric, whole
+from ._arguments import accumulator, channels, only_each, per_axis, require_dtype, spatial, symmetric, whole
 from ._weights import weights_of
-from ._words import undilated
 
 MAXPOOL = "DarkNet, src/maxpool_layer.c"
 AVGPOOL = "DarkNet, src/avgpool_layer.c"
@@ -36,7 +35,7 @@ def max_pool(
     """Strict `>` from -FLT_MAX, first wins, NaN never does; a window of -inf or NaN alone has index -1 and no gradient (DarkNet
     adds it one float before its buffer). `padding` is the total, kernel - 1 by default, the greater half at the end; the
     size is (n + padding - kernel) / stride + 1 by C's division, which truncates. Indices count over the whole batch."""
-    undilated(dilation, MAXPOOL)
+    only_each(dilation, "dilation", 1, MAXPOOL)
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     k = per_axis(kernel, rank, "kernel")
@@ -69,7 +68,7 @@ def avg_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """The whole plane over its size: DarkNet's [avgpool] is global, and other windows are refused. Read, not run."""
-    undilated(dilation, AVGPOOL)
+    only_each(dilation, "dilation", 1, AVGPOOL)
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     k = per_axis(kernel, rank, "kernel")
@@ -107,7 +106,7 @@ def conv(
 ) -> ConvPlan:
     """Zeros outside, (n + 2*padding - kernel) / stride + 1; here `padding` is that of each side. `pad` overrides it with
     kernel // 2. No dilation. Read, not run."""
-    undilated(dilation, CONV)
+    only_each(dilation, "dilation", 1, CONV)
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     kernel, out_channels = weights_of(w_shape, rank, channels(shape, place), groups)

@@ -37,6 +37,7 @@ from ._arguments import (
     as_minimum,
     channels,
     kind,
+    number,
     pads,
     per_axis,
     require_dtype,
@@ -94,7 +95,7 @@ def max_pool(
         tie=kind(Tie, tie or _tie(nan), "tie"),
         unpicked=kind(Unpicked, unpicked, "unpicked"),
         edge=kind(Edge, edge, "edge"),
-        edge_value=float(edge_value),
+        edge_value=number(edge_value, "edge_value"),
         empty=kind(Empty, empty, "empty"),
         index_base=kind(IndexBase, index_base, "index_base"),
         accumulate=accumulator(dtype),
@@ -135,7 +136,7 @@ def avg_pool(
         divisor_override=0 if divisor_override is None else whole(divisor_override, "divisor_override"),
         divisor_pad=None if divisor_pad is None else pads(divisor_pad, len(axes), "divisor_pad"),
         edge=kind(Edge, edge, "edge"),
-        edge_value=float(edge_value),
+        edge_value=number(edge_value, "edge_value"),
         empty=kind(Empty, empty, "empty"),
         accumulate=accumulator(dtype),
     )
@@ -203,21 +204,21 @@ def lp_pool(
     """(sum |x|^p)^(1/p) of each window, p > 0; p = inf is the greatest magnitude. Taps outside add nothing."""
     place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     picked = kind(Tie, tie, "tie")
-    if math.isinf(float(p)) and not picked.picks_one:
+    if math.isinf(number(p, "p")) and not picked.picks_one:
         raise ArgumentError("the infinity norm returns its gradient to one tap", given={"tie": tie}, hint='tie="first"')
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, WHY),
         axes=axes,
         reduce=Reduce.LP,
         layout=place,
-        p=float(p),
+        p=number(p, "p"),
         tie=picked,
         lp_form=kind(LpForm, form, "form"),
         lp_scale=kind(LpScale, scale, "scale"),
         lp_scaled=bool(scaled),
         zero_window=kind(ZeroWindow, zero_window, "zero_window"),
         edge=kind(Edge, edge, "edge"),
-        edge_value=float(edge_value),
+        edge_value=number(edge_value, "edge_value"),
         empty=Empty.ZERO,
         accumulate=accumulator(dtype),
     )

@@ -220,7 +220,7 @@ def preferred(dtype: str, wanted: str | None) -> str:
     allowed = {kind for kind in kinds if bits(kind) >= bits(dtype)}
     if dtype.startswith("int"):
         allowed -= {kind for kind in allowed if kind.startswith("u")}
-    if wanted not in allowed:
+    if not isinstance(wanted, str) or wanted not in allowed:
         raise ArgumentError(
             "preferred_element_type does not hold what the input's type does",
             given={"preferred_element_type": wanted, "dtype": dtype},

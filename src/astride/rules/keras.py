@@ -14,9 +14,9 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape
 from ..plan.kinds import IndexBase
 from . import _sizes, tensorflow
-from ._arguments import on_axis, per_axis, spatial
+from ._arguments import on_axis, only_each, per_axis, spatial
 from ._weights import weights_of
-from ._words import undilated, words_only
+from ._words import words_only
 
 OPS = "Keras 3.15, keras/src/backend/tensorflow/nn.py"
 CONV = "Keras 3.15, keras/src/layers/convolutional/base_conv.py"
@@ -34,7 +34,7 @@ def max_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """TensorFlow's maximum, padded by "valid" or "same" only, undilated."""
-    undilated(dilation, OPS)
+    only_each(dilation, "dilation", 1, OPS)
     padding = words_only(padding, OPS)
     plan = tensorflow.max_pool(shape, dtype, kernel=kernel, stride=stride, padding=padding, layout=layout)
     return replace(plan, index_base=IndexBase.PLANE)
@@ -51,7 +51,7 @@ def avg_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """TensorFlow's average: divides by the taps inside the input."""
-    undilated(dilation, OPS)
+    only_each(dilation, "dilation", 1, OPS)
     return tensorflow.avg_pool(shape, dtype, kernel=kernel, stride=stride, padding=padding, layout=layout)
 
 

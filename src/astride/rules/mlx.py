@@ -15,6 +15,7 @@ from ._arguments import (
     FLOATS,
     accumulator,
     channels,
+    only_each,
     pads,
     per_axis,
     require_dtype,
@@ -23,7 +24,6 @@ from ._arguments import (
     whole,
 )
 from ._weights import transposed_weights_of, weights_of
-from ._words import undilated
 
 POOL = "MLX 0.32, python/mlx/nn/layers/pooling.py"
 CONV = "MLX 0.32, mlx/ops.cpp"
@@ -41,7 +41,7 @@ def max_pool(
 ) -> PoolPlan:
     """The maximum over strided views, padding -inf: a NaN wins. All tied taps share the gradient equally; a window with a NaN
     has NaN for the gradient of every tap, unless it is of one tap alone."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, POOL),
@@ -67,7 +67,7 @@ def avg_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """The mean over zero-padded views: divides by the kernel's taps, always."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, POOL),

@@ -272,7 +272,14 @@ def _windows(
         )
     growth = GROWTH[choice(padding, "padding", tuple(GROWTH))]
     choice(align, "align", ("centred", *CORNERS))
-    corners = (remainder,) * rank if isinstance(remainder, str) else tuple(remainder)
+    corners = (remainder,) * rank if isinstance(remainder, str) else remainder
+    if not isinstance(corners, tuple | list) or len(corners) != rank:
+        raise ArgumentError(
+            "remainder needs one corner per axis",
+            given={"remainder": remainder},
+            required=f"one of {', '.join(map(repr, CORNERS))}, or {rank} of them",
+            hint='remainder="top_left"',
+        )
     offsets = None if offset is None else per_axis(offset, rank, "offset", None)
     wanted = None if size is None else per_axis(size, rank, "size")
     axes = []

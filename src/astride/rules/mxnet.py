@@ -21,7 +21,9 @@ from ._arguments import (
     accumulator,
     channels,
     choice,
+    number,
     on_axis,
+    only_each,
     per_axis,
     require_dtype,
     spatial,
@@ -30,7 +32,6 @@ from ._arguments import (
 )
 from ._sized import adaptive
 from ._weights import transposed_weights_of, weights_of
-from ._words import undilated
 
 POOL = "MXNet 1.9.1, src/operator/nn/pooling.cc"
 CONV = "MXNet 1.9.1, src/operator/nn/convolution.cc"
@@ -132,7 +133,7 @@ def lp_pool(
         axes=axes,
         reduce=Reduce.LP,
         layout=place,
-        p=float(p),
+        p=number(p, "p"),
         lp_form=LpForm.SIGNED_ROOT,
         lp_scale=LpScale.SUM,
         lp_scaled=False,
@@ -259,7 +260,7 @@ def _windows(
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
     """Sizes in integers ("full" divides in float32 in MXNet, which differs above 2^24 only). Padding below the kernel is asked
     for by oneDNN, which computes maxima and averages."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     if choice(convention, "pooling_convention", ("valid", "full", "same")) == "same":
         raise ArgumentError(
             "every call with this convention fails in MXNet 1.9.1",

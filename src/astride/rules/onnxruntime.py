@@ -1,6 +1,6 @@
 """ONNX Runtime's CPU kernels, by release: where they differ from ONNX's text, and from one another.
 
-`version` is a release, "1.16" to "1.32"; later ones are taken as 1.32. Each change below was seen by running the releases
+`version` is a release, "1.16" to "1.32". Each change below was seen by running the releases
 on both sides of it (17 of them; tests/golden/semantics has the answers of seven). Forward only: ties follow the first tap.
 Source: onnxruntime/core/providers/cpu/nn/{pool_attributes,pool_functors,conv_attributes,conv_transpose_attributes}.h, Unpool.cc.
 
@@ -23,7 +23,7 @@ from ..plan import ConvPlan, IntegerConvPlan, PoolPlan, Shape, UnpoolPlan
 from ..plan.kinds import Divisor, Empty, IndexBase, Nan, Reduce, Start, Tie, Unpicked
 from . import onnx
 from ._arguments import accumulator, pads, per_axis, require_dtype, whole
-from ._onnx import flag, norm_order, require_opset
+from ._onnx import flag, norm_order, opset_of, require_opset
 from ._onnxruntime import (
     CONV,
     LATEST,
@@ -111,7 +111,7 @@ def avg_pool(
     opset 18 and 0 from 19 on."""
     release = release_of(version)
     include = flag(count_include_pad, "count_include_pad")
-    dense = opset < 19 and not (release >= (1, 29) and include and ceil_mode)
+    dense = opset_of(opset) < 19 and not (release >= (1, 29) and include and ceil_mode)
     place, axes, both = windows(shape, layout, kernel, stride, padding, dilation, ceil_mode, release, dense_kernel=dense)
     require_opset(
         "AveragePool",
@@ -264,7 +264,7 @@ def conv_integer(
     uint8 and of int8 with int8 to int8. Dilation with SAME and negative pads as `conv`."""
     release = release_of(version)
     conv(shape, w_shape, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout, version=version)
-    kinds = (dtype, w_dtype, y_dtype)
+    kinds = tuple(map(str, (dtype, w_dtype, y_dtype)))
     scaled = kinds in {("uint8", "uint8", "uint8"), ("uint8", "int8", "uint8"), ("int8", "int8", "int8")}
     summed = y_dtype == "int32" and (release >= (1, 24) or kinds[:2] == ("uint8", "uint8"))
     if not scaled and not summed:

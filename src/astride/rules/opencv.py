@@ -13,9 +13,8 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Direction, Divisor, Empty, Layout, Nan, Reduce, Start, Tie, Unpicked
 from . import _sizes
-from ._arguments import Pads, accumulator, channels, on_axis, per_axis, require_dtype, spatial, symmetric, whole
+from ._arguments import Pads, accumulator, channels, on_axis, only_each, per_axis, require_dtype, spatial, symmetric, whole
 from ._weights import transposed_weights_of, weights_of
-from ._words import undilated
 
 POOL = "OpenCV 4.14, modules/dnn/src/layers/pooling_layer.cpp"
 CONV = "OpenCV 4.14, modules/dnn/src/layers/convolution_layer.cpp"
@@ -139,7 +138,7 @@ def _windows(
 ) -> tuple[Layout, tuple[StridedAxis, ...]]:
     """As Caffe's sizes, but a last window behind the input is dropped only along an axis that is padded itself, and a kernel
     larger than the padded input is refused. In integers (OpenCV divides in float32, which differs above 2^24 only)."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, sizes = spatial(shape, layout)
     rank = len(sizes)
     k = per_axis(kernel, rank, "kernel")

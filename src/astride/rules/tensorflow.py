@@ -20,6 +20,7 @@ from ._arguments import (
     channels,
     on_axis,
     only,
+    only_each,
     pads,
     per_axis,
     require_dtype,
@@ -27,7 +28,7 @@ from ._arguments import (
     whole,
 )
 from ._weights import transposed_weights_of, weights_of
-from ._words import padded_axes, undilated, word, words_only
+from ._words import padded_axes, word, words_only
 
 SHAPES = "TensorFlow 2.21, tensorflow/core/framework/kernel_shape_util.cc"
 MAXIMUM = "TensorFlow 2.21, tensorflow/core/kernels/maxpooling_op.cc"
@@ -54,7 +55,7 @@ def max_pool(
     NaN that stands first. In three axes every tap less than 1e-5 from the result, and no infinite one, has the whole gradient.
     `with_argmax` is max_pool_with_argmax, where the first tap is the start and so a leading NaN the result; indices count
     over one image, channels included, or over the batch."""
-    undilated(dilation, MAXIMUM)
+    only_each(dilation, "dilation", 1, MAXIMUM)
     place, axes = _windows(shape, layout, kernel, stride, padding, 1, because=MAXIMUM)
     for i, axis in enumerate(axes):
         if max(axis.pad_lo, axis.pad_hi) >= axis.kernel and not isinstance(padding, str):
@@ -120,7 +121,7 @@ def avg_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """Divides by the taps inside the input. No explicit padding, no integers."""
-    undilated(dilation, AVERAGE)
+    only_each(dilation, "dilation", 1, AVERAGE)
     place, axes = _windows(shape, layout, kernel, stride, words_only(padding, AVERAGE), 1, because=AVERAGE)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, AVERAGE),

@@ -14,8 +14,8 @@ from ..errors import ArgumentError
 from ..plan import ConvPlan, PoolPlan, Shape, StridedAxis
 from ..plan.kinds import Divisor, Empty, Layout, LpForm, LpScale, Nan, Reduce, Rounding, Start, Tie, Unpicked
 from . import tensorflow
-from ._arguments import FLOATS, accumulator, per_axis, require_dtype, spatial
-from ._words import padded_axes, undilated, words_only
+from ._arguments import FLOATS, accumulator, only_each, per_axis, require_dtype, spatial
+from ._words import padded_axes, words_only
 
 POOL = "TensorFlow 2.21, tensorflow/lite/kernels/internal/reference/pooling.h"
 CONV = "TensorFlow 2.21, tensorflow/lite/kernels/conv.cc"
@@ -36,7 +36,7 @@ def max_pool(
 ) -> PoolPlan:
     """The reference kernels: std::max from the lowest finite value, so that NaN and -inf lose to it. `xnnpack`, the default
     delegate, begins at -inf; what it makes of a NaN depends on its lanes ([1, 2, 3, NaN] gave 2), here a NaN never wins."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS | INTEGERS, POOL),
@@ -63,7 +63,7 @@ def avg_pool(
 ) -> PoolPlan:
     """Divides by the taps inside the input; integers round to the nearest, halves away from zero: [1, 2] gives 2, [-1, -2]
     gives -2."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     place, axes = _windows(shape, layout, kernel, stride, padding)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS | INTEGERS, POOL),
@@ -89,7 +89,7 @@ def lp_pool(
     layout: str = "channels_first",
 ) -> PoolPlan:
     """L2_POOL_2D: the root of the **mean** square over the taps inside the input. Read, not run."""
-    undilated(dilation, POOL)
+    only_each(dilation, "dilation", 1, POOL)
     if p != 2:
         raise ArgumentError("TFLite has the 2-norm only", given={"p": p}, because=POOL, hint="p=2.0")
     place, axes = _windows(shape, layout, kernel, stride, padding)
@@ -145,7 +145,7 @@ def conv_transpose(
     layout: str = "channels_first",
 ) -> ConvPlan:
     """TRANSPOSE_CONV: TensorFlow's rule, without dilation."""
-    undilated(dilation, TRANSPOSED)
+    only_each(dilation, "dilation", 1, TRANSPOSED)
     return tensorflow.conv_transpose(
         shape,
         w_shape,
