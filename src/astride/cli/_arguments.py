@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Annotated, Any
 
 import typer
+
+PythonLayer = Annotated[
+    list[str] | None,
+    typer.Option("--python-layer", metavar="MODULE", help="Run the Python layers of this module's classes; may be repeated."),
+]
+
+
+def python_layers(modules: Sequence[str] | None) -> list[ModuleType]:
+    """The modules of those names, which may lie in the working directory."""
+    if modules and "" not in sys.path:
+        sys.path.insert(0, "")
+    found = []
+    for name in modules or ():
+        try:
+            found.append(import_module(name))
+        except ModuleNotFoundError as error:
+            raise typer.BadParameter(f"there is no module {error.name}", param_hint="--python-layer") from None
+    return found
 
 
 def per_axis(text: str | None, option: str) -> int | tuple[int, ...] | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ..caffe import load_solver
@@ -72,13 +73,26 @@ class History:
 
 
 def build(
-    text: str, samples: Samples, *, weights: Path | None, iterations: int | None, seed: int | None, prefix: Path | None
+    text: str,
+    samples: Samples,
+    *,
+    weights: Path | None,
+    iterations: int | None,
+    seed: int | None,
+    prefix: Path | None,
+    python_layers: Sequence[ModuleType] = (),
 ) -> Solver:
     """The solver with its data layers fed. Raises ArgumentError: a data layer without data."""
     source, test = samples.sources(seed or 0)
     solver = feeding.fed_solver(
         lambda mine, theirs: load_solver(
-            text, weights=weights, sources=mine, test_sources=theirs, seed=seed, snapshot_prefix=prefix
+            text,
+            weights=weights,
+            sources=mine,
+            test_sources=theirs,
+            seed=seed,
+            snapshot_prefix=prefix,
+            python_layers=python_layers,
         ),
         source,
         test,

@@ -66,6 +66,7 @@ def run(
     output: Output = None,
     save: Save = None,
     backend: Backend = None,
+    python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
     """Run a Caffe network on images and print the top classes, or save any of its blobs.
@@ -78,7 +79,7 @@ def run(
     from ..settings import use
     from . import _classify as classify
 
-    net = load_caffe(prototxt, weights)
+    net = load_caffe(prototxt, weights, python_layers=arguments.python_layers(python_layer))
     name = classify.input_of(net)
     names = classify.read_labels(labels)
     prepared = classify.Preparation.of(

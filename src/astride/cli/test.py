@@ -7,21 +7,31 @@ from typing import Annotated, Any
 
 import typer
 
+from . import _arguments as arguments
 from ._output import Json, note, print_json, table, to_stdout
 
 EXAMPLES = (
     "astride test train_val.prototxt weights.caffemodel --data digits.npz --iterations 20",
     "astride test lenet_train_test.prototxt lenet.caffemodel --data images.npy --labels labels.npy --scale 0.00390625",
+    "astride test train_val.prototxt weights.caffemodel --python-layer my_layers",
 )
 
 
+BATCHES = 50
+"""As many as `caffe test` runs where nothing is said."""
+
 Net = Annotated[str, typer.Argument(metavar="NET", help="The network's text, with its data layer.")]
 Weights = Annotated[str, typer.Argument(metavar="WEIGHTS", help="Its weights (.caffemodel).")]
-Data = Annotated[Path, typer.Option("--data", metavar="FILE", help="Images (N,C,H,W) as .npy, or an .npz with data and labels.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="FILE", help="Images (N,C,H,W) as .npy, or an .npz with data and labels. Default: as the text says."
+    ),
+]
 Labels = Annotated[Path | None, typer.Option("--labels", metavar="FILE", help="Labels (N,) as .npy.")]
 Scale = Annotated[float, typer.Option("--scale", metavar="N", help="Multiply the images.")]
 Iterations = Annotated[
-    int | None, typer.Option("--iterations", "-i", min=1, metavar="N", help="Batches. Default: all samples once.")
+    int | None, typer.Option("--iterations", "-i", min=1, metavar="N", help="Batches. Default: all of --data once, else 50.")
 ]
 Phase = Annotated[str, typer.Option("--phase", metavar="NAME", help="TRAIN or TEST.")]
 Backend = Annotated[str | None, typer.Option("--backend", metavar="NAME", help="Who computes.")]
@@ -30,31 +40,36 @@ Backend = Annotated[str | None, typer.Option("--backend", metavar="NAME", help="
 def test(
     net: Net,
     weights: Weights,
-    data: Data,
+    data: Data = None,
     labels: Labels = None,
     scale: Scale = 1.0,
     iterations: Iterations = None,
     phase: Phase = "TEST",
     backend: Backend = None,
+    python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
     """Run a network over labelled samples and print the mean of each of its outputs: loss, accuracy, ...
 
-    The samples go into the network's data layer, of whatever kind that is, in their own order.
+    The samples of --data go into the network's data layer, of whatever kind that is, in their own order. Without it the layer
+    draws from the database or files that the text names.
     """
     from ..caffe import load_caffe
     from ..settings import use
     from . import _feeding as feeding
 
-    images, truth = feeding.load_samples(data, labels, scale)
-    source = feeding.labelled(images, truth)
-    built = feeding.fed_net(lambda sources: load_caffe(net, weights, phase=phase.upper(), sources=sources), source)
-    feeding.attach(built, source)
+    source = None if data is None else feeding.labelled(*feeding.load_samples(data, labels, scale))
+    python = arguments.python_layers(python_layer)
+    built = feeding.fed_net(
+        lambda sources: load_caffe(net, weights, phase=phase.upper(), sources=sources, python_layers=python), source
+    )
+    if source is not None:
+        feeding.attach(built, source)
     batch = built.batch_size
-    batches = iterations if iterations is not None else max(len(images) // batch, 1)
-    if iterations is None and len(images) % batch:
-        left = len(images) - batches * batch
-        note(f"{len(images)} samples are no whole number of batches of {batch}: the last {left} are left out")
+    batches = iterations or (BATCHES if source is None else max(len(source) // batch, 1))
+    if iterations is None and source is not None and len(source) % batch:
+        left = len(source) - batches * batch
+        note(f"{len(source)} samples are no whole number of batches of {batch}: the last {left} are left out")
     with use(backend=backend):
         means, loss, seconds = _means(built, batches)
     if json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import _arguments as arguments
 from ._errors import INTERRUPTED
 from ._output import Json, note, print_json, table, to_stdout
 
@@ -59,6 +60,7 @@ def train(
     seed: Seed = None,
     prefix: Prefix = None,
     backend: Backend = None,
+    python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
     """Train a network as a Caffe solver says, with a bar that shows loss, accuracy, speed and the time left.
@@ -76,6 +78,7 @@ def train(
         iterations=iterations,
         seed=seed,
         prefix=prefix,
+        python_layers=arguments.python_layers(python_layer),
     )
     if snapshot is not None:
         built.restore(snapshot)
