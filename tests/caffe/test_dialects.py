@@ -76,7 +76,7 @@ def test_every_fork_has_a_source_and_no_moved_number_of_its_own() -> None:
                     assert own.type(message).fields[words[1]].number == int(words[0]), (name, message, line)
         for key in fork.refused:
             message, field = key.split(".")
-            assert field in own.type(message).fields
+            assert field.partition("=")[0] in own.type(message).fields
 
 
 def test_the_schema_of_all_has_every_name_and_bvlcs_numbers() -> None:
@@ -267,3 +267,29 @@ def test_weights_of_any_fork_load() -> None:
 def test_names_of_dialects() -> None:
     assert DIALECTS[0] == "bvlc" and ANY not in DIALECTS
     assert all(field.number < MOVED for field in schema("ssd").type("LayerParameter").fields.values())
+
+
+def test_every_old_layer_type_of_a_fork_has_a_name_of_today() -> None:
+    from astride.caffe.upgrade_v1 import TYPES
+
+    assert set(schema().type("V1LayerParameter").enums["LayerType"]) == set(TYPES)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fields", "problem"),
+    [
+        ("rfcn", "loss_param { normalization: PRE_FIXED }", "normalization: PRE_FIXED (a loss divided by a number of its own)"),
+        (
+            "segnet",
+            "loss_param { weight_by_label_freqs: true class_weighting: 2 }",
+            "class_weighting: [2.0] (a loss weighted by class)",
+        ),
+        ("nvcaffe", "batch_norm_param { scale_bias: true }", "scale_bias: True (a BatchNorm with its own scale and bias)"),
+    ],
+)
+def test_values_that_change_numbers_are_refused(dialect: str, fields: str, problem: str) -> None:
+    text = NET.format(layer("Softmax", fields))
+    assert text_dialect(read_text(text).used) == dialect
+    with pytest.raises(UnsupportedError) as caught:
+        load_caffe(text)
+    assert any(problem in field for field in caught.value.given["fields"])

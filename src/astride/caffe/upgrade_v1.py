@@ -18,6 +18,7 @@ TYPES: Mapping[str, str] = MappingProxyType(
         "ABSVAL": "AbsVal",
         "ACCURACY": "Accuracy",
         "ARGMAX": "ArgMax",
+        "BN": "BN",
         "BNLL": "BNLL",
         "CONCAT": "Concat",
         "CONTRASTIVE_LOSS": "ContrastiveLoss",
@@ -56,7 +57,7 @@ TYPES: Mapping[str, str] = MappingProxyType(
         "WINDOW_DATA": "WindowData",
     }
 )
-"""V1 layer type -> the current name."""
+"""V1 layer type, of forks too -> the current name."""
 
 PARAM_SPECS = (
     ("param", "name"),

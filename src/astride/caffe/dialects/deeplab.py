@@ -94,4 +94,5 @@ FORK = Fork(
             155 mat_write_param MatWriteParameter
         """,
     },
+    refused={"BatchNormParameter.update_global_stats": "running sums that change outside of training"},
 )

@@ -23,4 +23,5 @@ FORK = Fork(
             147 upsample_param UpsampleParameter
         """,
     },
+    refused=segnet.REFUSED,
 )

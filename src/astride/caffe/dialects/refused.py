@@ -26,7 +26,7 @@ def _refused(message: Message, *, inner: bool = True) -> Iterator[str]:
     if refused:
         name = getattr(message, "name", "")
         for owner, field, value, default in _set(message, inner):
-            why = refused.get(f"{owner}.{field}")
+            why = refused.get(f"{owner}.{field}") or refused.get(f"{owner}.{field}={value}")
             if why is not None and value != default:
                 yield (f'"{name}" ' if name else "") + f"{field}: {value} ({why})"
 
@@ -40,7 +40,9 @@ def _set(message: Message, inner: bool) -> Iterator[tuple[str, str, object, obje
     """Every scalar field that is set in a message or, with `inner`, in one below it: its message, name, value and default."""
     for field, value in message.ListFields():
         if field.message_type is None:
-            yield message.DESCRIPTOR.name, field.name, value, field.default_value
+            named = field.enum_type.values_by_number if field.enum_type is not None else {}
+            known = value in named if not isinstance(value, bool) and isinstance(value, int) else False
+            yield message.DESCRIPTOR.name, field.name, named[value].name if known else value, field.default_value
         elif inner and field.message_type.name != "BlobProto":
             for below in [value] if hasattr(value, "ListFields") else value:
                 yield from _set(below, inner)

@@ -22,4 +22,5 @@ FORK = Fork(
             10001 psroi_pooling_param PSROIPoolingParameter
         """,
     },
+    refused={"LossParameter.normalization=PRE_FIXED": "a loss divided by a number of its own"},
 )

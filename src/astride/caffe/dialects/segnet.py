@@ -33,6 +33,11 @@ MESSAGES = {
     """,
 }
 
+REFUSED = {
+    "LossParameter.weight_by_label_freqs": "a loss weighted by how frequent the labels are",
+    "LossParameter.class_weighting": "a loss weighted by class",
+}
+
 FORK = Fork(
     "SegNet: Upsample by pooling masks, BN, DenseImageData",
     ("alexgkendall/caffe-segnet",),
@@ -50,4 +55,5 @@ FORK = Fork(
             138 dense_image_data_param DenseImageDataParameter
         """,
     },
+    refused=REFUSED,
 )
