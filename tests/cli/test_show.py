@@ -14,9 +14,9 @@ def test_the_layers_of_a_network(shop: Path) -> None:
     done = astride("show", "net.prototxt")
     assert done.lines[0] == "stripes, phase TEST"
     rows = {line.split()[0]: line.split() for line in done.lines[2:]}
-    assert rows["conv"] == ["conv", "Convolution", "4", "of", "3x3", "10x4x4x4", "40", "2.6", "KB"]
+    assert rows["conv"] == ["conv", "Convolution", "4", "of", "3x3", "10x4x4x4", "40", "5.76", "k", "2.6", "KB"]
     assert rows["relu"][-2:] == ["in", "place"]
-    assert rows["ip"] == ["ip", "InnerProduct", "2", "outputs", "10x2", "34", "80", "B"]
+    assert rows["ip"] == ["ip", "InnerProduct", "2", "outputs", "10x2", "34", "320", "80", "B"]
     assert "74 parameters (296 B)" in done.out
     assert [line for line in done.lines if len(line) > 80] == []
 
@@ -34,6 +34,18 @@ def test_drawings(shop: Path) -> None:
     image = np.asarray(Image.open(shop / "net.png").convert("L"))
     assert min(image.shape) > 300 and image.std() > 10
     assert ">accuracy<" in (shop / "net.svg").read_text()
+
+
+def test_a_page(shop: Path) -> None:
+    """One file, nothing loaded from elsewhere, and names cannot break out of it."""
+    text = (shop / "net.prototxt").read_text().replace('name: "stripes"', 'name: "<b>stripes</b>"')
+    (shop / "net.prototxt").write_text(text)
+    astride("show", "net.prototxt", "--html", "net.html")
+    page = (shop / "net.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "<svg" in page and ">conv<" in page
+    assert "&lt;b&gt;stripes&lt;/b&gt;" in page and "<b>" not in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "") and "<script" not in page
+    assert '<td class="number">5,760</td>' in page
 
 
 def test_the_arrays_of_a_weight_file(shop: Path) -> None:

@@ -20,7 +20,7 @@ def recorded() -> Any:
 
 def test_who_recorded_it(recorded: Any) -> None:
     assert str(recorded["version"]) == "4.14.0"
-    assert len(recorded) == 1 + len(BLOBS) + len(SUPPRESSIONS) + 2 * len(SOFT)
+    assert len(recorded) == 2 + len(BLOBS) + len(SUPPRESSIONS) + 2 * len(SOFT)
 
 
 @pytest.mark.parametrize("i", range(len(BLOBS)))

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "train": NETWORKS,
     "test": NETWORKS,
     "show": NETWORKS,
+    "time": NETWORKS,
     "convert": NETWORKS,
     "upgrade": NETWORKS,
     "python": NETWORKS,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import _arguments as arguments
 from ._output import Json, amount, note, print_json, shape_text, size, table, to_stdout
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "astride show deploy.prototxt",
     "astride show train_val.prototxt --phase TRAIN --png network.png",
+    "astride show deploy.prototxt --html network.html",
     "astride show weights.caffemodel",
     "astride show deploy.prototxt --json",
 )
@@ -25,6 +27,7 @@ File = Annotated[Path, typer.Argument(metavar="PROTOTXT|CAFFEMODEL", help="A net
 Phase = Annotated[str, typer.Option("--phase", metavar="NAME", help="TRAIN or TEST: which layers are there.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the network to this file.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the network to this file.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="The drawing and the table as one page.")]
 
 
 def show(
@@ -32,26 +35,36 @@ def show(
     phase: Phase = "TEST",
     png: Png = None,
     svg: Svg = None,
+    html: Html = None,
+    python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
-    """List a network's layers with shapes, parameters and memory, or the arrays in a .caffemodel.
+    """List a network's layers with shapes, parameters, multiply-adds and memory, or the arrays in a .caffemodel.
 
-    With --png or --svg the network is also drawn: a box a layer, the blobs between them with their shapes.
+    With --png, --svg or --html the network is also drawn: a box a layer, the blobs between them with their shapes.
     """
     if _is_binary(file):
-        if png is not None or svg is not None:
-            raise typer.BadParameter("a .caffemodel alone cannot be drawn: give its prototxt", param_hint="--png / --svg")
+        if any(path is not None for path in (png, svg, html)):
+            raise typer.BadParameter(
+                "a .caffemodel alone cannot be drawn: give its prototxt", param_hint="--png / --svg / --html"
+            )
         _show_weights(file, json)
         return
     from ..caffe import load_caffe
 
-    net = load_caffe(file, phase=phase.upper())
+    net = load_caffe(file, phase=phase.upper(), python_layers=arguments.python_layers(python_layer))
     for path in (png, svg):
         if path is not None:
             from ..draw import draw_network
 
             draw_network(net).save(path)
             note(f"wrote {path}")
+    if html is not None:
+        from ..draw.page import network_page
+        from ..proto import atomic_write
+
+        atomic_write(html, [network_page(net).encode()])
+        note(f"wrote {html}")
     if json:
         print_json(_net_data(net))
     else:
@@ -107,13 +120,16 @@ def _show_net(net: Net) -> None:
 
     console = to_stdout()
     console.print(f"[bold]{net.name or 'network'}[/bold], phase {net.phase.value}")
-    shown = table("layer", "type", "", "output", "parameters", "memory", right=("parameters", "memory"))
+    shown = table("layer", "type", "output", "weights", "mul-adds", "memory", right=("weights", "mul-adds", "memory"))
+    for column in shown.columns[2:]:
+        column.no_wrap = True
     for view in layer_views(net):
         if view.type == "Split":
             continue
         outputs = "\n".join(shape_text(shape) for _, shape in view.tops)
         memory = "in place" if view.in_place else size(sum(net.blobs[name].count * 4 for name, _ in view.tops))
-        shown.add_row(view.name, view.type, view.summary, outputs, f"{view.numbers:,}" if view.numbers else "", memory)
+        counts = [amount(count) if count else "" for count in (view.numbers, view.products)]
+        shown.add_row(view.name, f"{view.type} {view.summary}".strip(), outputs, *counts, memory)
     console.print(shown)
     totals = _totals(net)
     console.print(
@@ -122,7 +138,7 @@ def _show_net(net: Net) -> None:
     console.print(f"outputs  {', '.join(f'{name} {shape_text(net.blobs[name].shape)}' for name in net.outputs)}")
     console.print(
         f"{totals['parameters']:,} parameters ({size(totals['parameter_bytes'])}), blobs {size(totals['blob_bytes'])}, "
-        f"{amount(totals['multiplications'])} multiplications a pass"
+        f"{amount(totals['multiplications'])} multiply-adds a pass"
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import cv2
 import numpy as np
+from tests.cv2dnn.files import random_input, written
+from tests.cv2dnn.ssd import ssd
 
 from .calls import BLOBS, BOXES, IMAGES, SCORES, SOFT, SUPPRESSIONS
 
@@ -19,6 +22,10 @@ def main() -> None:
     for i, call in enumerate(SOFT):
         updated, kept = cv2.dnn.softNMSBoxes(BOXES, SCORES, **call)
         arrays[f"soft{i}"], arrays[f"updated{i}"] = np.array(kept), np.array(updated)
+    with TemporaryDirectory() as folder:
+        net = cv2.dnn.readNetFromCaffe(*written(ssd(), Path(folder)))
+    net.setInput(random_input(ssd()))
+    arrays["detections"] = net.forward()
     np.savez_compressed(Path(__file__).parent / "recorded.npz", **arrays)
 
 
