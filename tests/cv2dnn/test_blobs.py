@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from astride import ArgumentError, ArrayError, cv2dnn
-from astride.cv2dnn.resize import bilinear
+from astride.data.opencv_resize import bilinear
 
 PIXELS = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
 

@@ -8,8 +8,8 @@
 Names, arguments, defaults and returned types are those of OpenCV 4.14. The networks compute by Caffe's own rules.
 
 network.py    Net, Layer                 loading.py    readNetFromCaffe, readNet
-blobs.py      blobFromImage and back     resize.py     bilinear resizing, byte for byte
-boxes.py      NMSBoxes                   costs.py      shapes, operations, bytes
+blobs.py      blobFromImage and back     boxes.py      NMSBoxes
+weights.py    Layer.blobs                costs.py      shapes, operations, bytes
 """
 
 from __future__ import annotations

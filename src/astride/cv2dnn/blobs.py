@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data.opencv_resize import bilinear
 from ..errors import ArgumentError, ArrayError
-from .resize import bilinear
 
 Array = npt.NDArray[Any]
 SOURCE = "OpenCV 4.14, modules/dnn/src/dnn_utils.cpp"
