@@ -151,6 +151,6 @@ def test_a_call_that_has_no_counterpart() -> None:
 
 
 def test_wrong_translations() -> None:
-    assert "one of caffe, pytorch" in astride(*CALL, "darknet", status=1).err
+    assert "one of caffe, pytorch" in astride(*CALL, "theano", status=1).err
     assert "--to" in astride("explain", "--from", "pytorch", "MaxPool2d(3)", status=2).err
     assert "is not drawn" in astride(*CALL, "caffe", "--png", "x.png", status=2).err

@@ -117,11 +117,19 @@ def test_what_cannot_be_compared(arguments: dict[str, object], said: str) -> Non
         compare(**arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("op", [op for op in OPERATORS if any(has(name, op) for name in RULES)])
+WINDOWED = [op for op in OPERATORS if any(has(name, op) for name in RULES)] + ["unfold", "fold", "global_pool", "window_reduce"]
+
+
+@pytest.mark.parametrize("op", WINDOWED)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_every_windowed_operator_is_explained_as_plain_data(op: str, rank: int) -> None:
     assert op in windowed_operators()
-    found = compare(op, 7, rank=rank, kernel=3, stride=2)
+    sized = {"output_size": 3} if op in ("adaptive_pool", "fractional_pool") else {}
+    window = {} if op in ("adaptive_pool", "global_pool") else {"kernel": 3, "stride": 2}
+    if op == "fractional_pool":
+        del window["stride"]
+    found = compare(op, 7, rank=rank, **window, **sized)
+    assert found.answered and all(side.axes for side in found.answered)
     data = json.loads(json.dumps(to_dict(found)))
     assert [side["rules"] for side in data["rules"]] == list(RULES)
     for side, shown in zip(found.sides, data["rules"], strict=True):

@@ -73,6 +73,61 @@ CALLS = [
         (2, 2),
         {"padding": ((0, 1), (0, 0))},
     ),
+    ("tflite", "CONV_2D((1, 9, 9, 8), (6, 3, 3, 4), stride_w=2)", "conv", (3, 3), {"stride": (1, 2), "groups": 2}),
+    ("tflite", "TRANSPOSE_CONV([1, 9, 9, 6], (6, 3, 3, 4), x, stride_h=2)", "conv_transpose", (3, 3), {"output_size": (9, 9)}),
+    ("onnxruntime", "Conv(x, (8, 4, 3), strides=[2])", "conv", (3,), {"stride": (2,)}),
+    (
+        "openvino",
+        "opset14.group_convolution(x, (2, 3, 4, 3, 3), [1, 1], [0, 1], [1, 1], [1, 1])",
+        "conv",
+        (3, 3),
+        {"groups": 2, "padding": ((0, 1), (1, 1))},
+    ),
+    (
+        "onednn",
+        "dnnl::convolution_forward::desc(p, a, {1, 4, 8, 8}, {2, 3, 2, 3, 1}, bias, dst, {1, 2}, {1, 0}, {1, 0}, {1, 0});",
+        "conv",
+        (3, 1),
+        {"groups": 2, "stride": (1, 2), "dilation": (2, 1), "padding": ((1, 1), (0, 0))},
+    ),
+    ("ncnn", "Convolution1D c 1 1 x y 0=8 1=3 4=-233", "conv", (3,), {"padding": "SAME_UPPER"}),
+    (
+        "ncnn",
+        "Deconvolution d 1 1 x y 0=8 1=3 11=5 3=2 4=1 14=2 15=0 18=1 19=0",
+        "conv_transpose",
+        (5, 3),
+        {"stride": (2, 2), "padding": ((2, 2), (1, 0)), "output_padding": (0, 1)},
+    ),
+    (
+        "mps",
+        "let p = MPSCNNDilatedPoolingMax(device: d, kernelWidth: 3, kernelHeight: 2, dilationRateX: 2, dilationRateY: 1, "
+        "strideInPixelsX: 2, strideInPixelsY: 1)\np.offset = MPSOffset(x: 1, y: 0, z: 0); p.edgeMode = .clamp",
+        "max_pool",
+        (2, 3),
+        {"dilation": (1, 2), "offset": (0, 1), "edge": "clamp", "stride": (1, 2)},
+    ),
+    (
+        "mps",
+        "let p = MPSCNNPoolingAverage(device: d, kernelWidth: 3, kernelHeight: 3, strideInPixelsX: 2, strideInPixelsY: 2)\n"
+        "p.padding = MPSNNDefaultPadding(method: [.addRemainderToBottomRight, .sizeSame])",
+        "avg_pool",
+        (3, 3),
+        {"padding": "same", "remainder": "bottom_right"},
+    ),
+    (
+        "caffe",
+        'layer { name: "c" type: "Convolution" bottom: "x" top: "c" param { lr_mult: 1 } convolution_param { num_output: 8 '
+        "kernel_size: 3 kernel_size: 5 pad: 1 } }",
+        "conv",
+        (3, 5),
+        {"padding": 1},
+    ),
+    ("opencv", 'layer { type: "Pooling" pooling_param { kernel_size: 3 } }', "max_pool", 3, {"ceil_mode": True, "stride": 1}),
+    ("darknet", "[convolutional]\nfilters = 8\nsize = 3\npad = 1\nactivation=leaky", "conv", 3, {"padding": 1, "groups": 1}),
+    ("darknet", "[maxpool] size=2 stride=2", "max_pool", 2, {"padding": 1}),
+    ("numpy_loops", "pool_forward(A_prev, {'f': 3, 'stride': 2}, mode='average')", "avg_pool", 3, {"stride": 2}),
+    ("numpy_loops", "conv_forward_naive(x, (8, 4, 3, 3), b, {'stride': 1, 'pad': 1})", "conv", (3, 3), {"padding": 1}),
+    ("explicit", "astride.avg_pool(x, kernel=3, divisor='kernel', padding=1)", "avg_pool", 3, {"divisor": "kernel"}),
     ("coreml", "mb.conv(x, (8, 4, 3, 3), dilations=[2, 2])", "conv", (3, 3), {"dilation": (2, 2)}),
 ]
 
@@ -128,6 +183,38 @@ def test_what_is_no_call_is_refused(text: str, said: str) -> None:
         read("pytorch", text)
 
 
+@pytest.mark.parametrize(
+    ("framework", "text", "said"),
+    [
+        ("darknet", "maxpool size=2", "no section of a .cfg|not a section of a .cfg"),
+        ("darknet", "[maxpool] size", "a setting is name=value"),
+        ("darknet", "[maxpol] size=2", "maxpool"),
+        ("darknet", "[maxpool] size=2 strid=2", "unexpected keyword argument 'strid'"),
+        ("ncnn", "Pooling(3)", "not a line of a .param file"),
+        ("ncnn", "Pooling p 1 1 x y 0=0", "the kernel is not given"),
+        ("ncnn", "Pooling p 1 1 x y 0=0 4=1", "no window of their own"),
+        ("opencv", 'layer { type: "Pooling" pooling_param { kernel_size: 3 }', "not one layer of a prototxt"),
+        ("opencv", "layer { pooling_param { kernel_size: 3 } }", "not one layer of a prototxt"),
+        ("opencv", "layer " + "{ a " * 400, "not one layer of a prototxt|neither|not a call"),
+        ("onednn", "pooling_forward::desc(p, algorithm::pooling_mx, src, dst, {2}, {3}, {0}, {0})", "another kind"),
+        ("mps", "let p = MPSCNNPoolingMx(device: d, kernelWidth: 3, kernelHeight: 3)", "MPSCNNPoolingMax"),
+        ("mps", "p.edgeMode = .clamp", "no such function"),
+        ("numpy_loops", "max_pool_forward_naive(x, {'stride': 2})", "another kind"),
+        ("openvino", "ops.max_pool(x, [2, 2])", "missing"),
+        ("tflite", "MAX_POOL_2D(x, filter_height=3)", "missing"),
+        ("explicit", "astride.max_pool(x, 3)", "too many positional"),
+    ],
+)
+def test_other_notations_refuse_what_they_are_not(framework: str, text: str, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        read(framework, text)
+
+
+def test_lines_as_they_are_pasted() -> None:
+    for text in ("y = nn.MaxPool2d(3, stride=2)(x)", "MaxPool2d(3, stride=2)(x)", "pool=MaxPool2d(3, stride=2)"):
+        assert read("pytorch", text).arguments["stride"] == 2
+
+
 def test_nothing_is_executed(tmp_path: Path) -> None:
     target = tmp_path / "made"
     for text in (f"MaxPool2d(open({str(target)!r}, 'w'))", f"__import__('pathlib').Path({str(target)!r}).touch()"):
@@ -144,4 +231,4 @@ def test_names_and_infinities() -> None:
 
 def test_frameworks_whose_calls_are_not_read() -> None:
     with pytest.raises(ArgumentError, match="one of caffe, pytorch"):
-        read("darknet", "maxpool(3)")
+        read("theano", "pool_2d(3)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,10 +112,55 @@ def test_every_rule_of_every_operator(op: str) -> None:
     assert printed(found)
 
 
-def test_operators_of_another_input_are_compared_without_numbers() -> None:
-    found = compare("max_unpool", (2, 2), ["pytorch", "onnx"], kernel=2, input=np.ones((2, 2)))
-    assert all(side.values is not None and side.values.y is None for side in found.sides)
-    assert any("more than this input" in line for line in printed(found))
+OTHERS = [
+    ("max_unpool", {"kernel": 2}, [[1, 2]], [[1, 0, 2, 0], [0, 0, 0, 0]], [[1, 1]]),
+    ("max_unpool", {"kernel": 2, "indices": (0, 3)}, [[1, 2]], [[1, 0, 0, 2], [0, 0, 0, 0]], [[1, 1]]),
+    ("max_unpool", {"kernel": 3, "stride": 2, "indices": (2, 2)}, [5, 6], [0, 0, 6, 0, 0], [1, 1]),
+    ("unfold", {"kernel": 2, "padding": 1}, [1, 2, 3], [[0, 1, 2, 3], [1, 2, 3, 0]], [2, 2, 2]),
+    ("unfold", {"kernel": 2}, [[1, 2], [3, 4]], [[1], [2], [3], [4]], [[1, 1], [1, 1]]),
+    ("window_reduce", {"kernel": 3, "stride": 2, "function": "median"}, [1, 5, 2, 0, 9], [2, 2], [0, 0, 2, 0, 0]),
+    ("global_pool", {"reduce": "max"}, [[1, 5], [5, 2]], [[5]], [[0, 1], [0, 0]]),
+    ("fractional_pool", {"kernel": 2, "output_size": 2, "samples": 0.5}, [4, 3, 2, 1], [4, 2], [1, 0, 1, 0]),
+    ("stochastic_pool", {"kernel": 2, "training": True, "uniform": 0.3}, [1, 3, 3, 1], [3, 3], [0, 1, 1, 0]),
+    ("adaptive_pool", {"output_size": 2}, [1, 2, 6], [1.5, 4], [0.5, 1, 0.5]),
+    ("deform_conv", {"kernel": 1, "offset": 0.5}, [2, 4, 8], [3, 6, 4], [0.5, 1, 1]),
+    ("conv_integer", {"kernel": 3, "padding": 1, "x_zero_point": 1}, [1, 2, 3], [1, 3, 3], None),
+]
+
+
+@pytest.mark.parametrize(("op", "given", "x", "y", "dx"), OTHERS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_values_of_every_other_operator(op: str, given: dict[str, Any], x: Any, y: Any, dx: Any, layout: str) -> None:
+    """Computed by hand. Every framework that answers agrees."""
+    rules = ["explicit", "caffe", "pytorch", "onnx"]
+    found = compare(op, np.shape(x), rules, input=np.array(x, float), layout=layout, **given)
+    assert found.answered
+    for side in found.answered:
+        assert side.values is not None and side.values.error is None, side.values
+        assert np.asarray(side.values.y).tolist() == y
+        assert (None if side.values.dx is None else side.values.dx.tolist()) == dx
+
+
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_fold_takes_columns(layout: str) -> None:
+    columns = np.array([[1.0, 2.0], [10.0, 20.0]])
+    (side,) = compare("fold", 3, ["pytorch"], rank=1, kernel=2, input=columns, layout=layout).sides
+    assert side.values is not None and side.values.y is not None and side.values.dx is not None
+    assert side.values.y.tolist() == [1, 12, 20] and side.values.dx.tolist() == [[1, 1], [1, 1]]
+    other = compare("fold", 3, ["pytorch"], rank=1, kernel=2, input=np.ones((3, 2)))
+    assert any("(taps, windows) == (2, 2)" in line for line in printed(other))
+
+
+def test_numbers_that_an_operator_refuses() -> None:
+    with pytest.raises(ArgumentError, match="global_pool has no kernel"):
+        compare("global_pool", 4, kernel=2)
+    with pytest.raises(ArgumentError, match="median"):
+        compare("window_reduce", 4, kernel=2, function="medain")
+    with pytest.raises(ArgumentError, match="one of max, min, average, lp"):
+        compare("global_pool", 4, reduce="mean")
+    (side,) = compare("max_unpool", 2, ["pytorch"], rank=1, kernel=2, input=np.ones(2), indices=(0,)).sides
+    assert side.values is not None and "every value needs an index" in str(side.values.error)
+    assert "output_size is not given" in str(compare("adaptive_pool", 8, ["pytorch"]).sides[0].error)
 
 
 def test_the_picture_shows_the_numbers() -> None:

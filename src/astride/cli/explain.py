@@ -54,7 +54,9 @@ Option = Annotated[
 Channels = Annotated[int | None, typer.Option("--channels", metavar="N", min=1, help="Input channels.")]
 OutChannels = Annotated[int | None, typer.Option("--out-channels", metavar="N", min=1, help="Output channels of a convolution.")]
 Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="Groups of a convolution.")]
-Dtype = Annotated[str, typer.Option("--dtype", metavar="TYPE", help="The arrays' type.")]
+Dtype = Annotated[
+    str | None, typer.Option("--dtype", metavar="TYPE", help="The arrays' type. Default: float32, of quantised numbers uint8.")
+]
 Layout = Annotated[str, typer.Option("--layout", metavar="NAME", help="channels_first or channels_last.")]
 Backend = Annotated[str | None, typer.Option("--backend", metavar="NAME", help="Ask for a backend or rung, as reference:loops4.")]
 Input = Annotated[
@@ -84,7 +86,7 @@ def explain(
     channels: Channels = None,
     out_channels: OutChannels = None,
     groups: Groups = None,
-    dtype: Dtype = "float32",
+    dtype: Dtype = None,
     layout: Layout = "channels_first",
     backend: Backend = None,
     input: Input = None,
@@ -110,14 +112,14 @@ def explain(
         _explain_layer(target, layer, phase, chosen, png, svg, json)
         return
     given = arguments.plane(input)
-    _require(target, kernel, size if given is None else str(given.shape))
+    _require(target, kernel, size if given is None or target == "fold" else str(given.shape))
     shared, own = arguments.options(option or [])
     _show(
         _compared(
             target,
             _size(size, given),
             chosen,
-            rank=rank if given is None else given.ndim,
+            rank=rank if given is None or target == "fold" else given.ndim,
             channels=channels,
             out_channels=out_channels,
             dtype=dtype,
@@ -139,7 +141,7 @@ def explain(
 
 
 def _require(op: str, kernel: str | None, size: str | None) -> None:
-    from ..explain.compare import needs_kernel, windowed_operators
+    from ..explain.operators import needs_kernel, windowed_operators
 
     if op not in windowed_operators():
         return  # what it is lacks more than a size; the comparison names those there are
@@ -186,9 +188,9 @@ def _translate(
 
 def _compared(op: str, size: Any, rules: list[str], **given: Any) -> Comparison:
     from ..explain import compare
-    from ..rules import RULES, has
+    from ..explain.operators import answering
 
-    return compare(op, size, rules or [name for name in RULES if has(name, op)] or list(RULES), **given)
+    return compare(op, size, rules or answering(op, given), **given)
 
 
 def _show(comparison: Comparison, png: Path | None, svg: Path | None, json: bool) -> None:

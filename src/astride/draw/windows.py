@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..explain import AxisView, Comparison, Place, Side, Tap, Window
 from ..explain.columns import Columns, columns, shown
 from ..explain.facts import sizes
-from ..explain.windows import is_transposed
-from ..plan import ConvPlan, PoolPlan
+from ..explain.windows import described, edge_of, is_transposed, written
 from ..plan.kinds import Edge
 from .canvas import GREY, INK, PALE, Canvas, text_width, wrapped
 from .values import draw_values
@@ -44,8 +43,7 @@ def draw_comparison(comparison: Comparison) -> Canvas:
 def _title(canvas: Canvas, comparison: Comparison) -> float:
     said = "".join(f", {name} {_said(value)}" for name, value in comparison.arguments.items())
     canvas.text(MARGIN, 42, f"{comparison.op} of {sizes(comparison.sizes)}{said}", size=20, bold=True)
-    transposed = any(is_transposed(side.plan) for side in comparison.answered)
-    what = "output pixels that each input pixel adds to" if transposed else "pixels that each window reads"
+    what = described(comparison.answered[0].plan if comparison.answered else None)
     where = ""
     if len(comparison.sizes) > 1 and comparison.alike():
         where = ", along any of its axes (all are alike)"
@@ -164,7 +162,7 @@ class _Panel:
         if axis.unread:
             runs = ", ".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in axis.unread[:3])
             more = ", ..." if len(axis.unread) > 3 else ""
-            text = f"nothing added to {runs}{more}" if self.transposed else f"no window reads {runs}{more}"
+            text = f"nothing written to {runs}{more}" if self.transposed else f"no window reads {runs}{more}"
             canvas.text(self.right + 12, y + cell / 2 + 4, text, size=11, fill=AMBER)
 
     def _outside(self, x: float, y: float, position: int, tap: Tap | None) -> None:
@@ -183,7 +181,7 @@ class _Panel:
     def _window(self, window: Window, y: float) -> None:
         canvas, cell = self.canvas, self.cell
         differs = self.comparison.differs(self.side, self.a, window)
-        kind = "pixel" if self.transposed else "window"
+        kind = written(self.side.plan) or "window"
         label = f"{kind} {window.index}"
         canvas.text(self.left - 10, y + 14, label, size=11, fill=AMBER if differs else GREY, anchor="end", bold=differs)
         at = {position: i for i, position in enumerate(self.cols) if position is not None}
@@ -214,7 +212,7 @@ class _Panel:
 
 
 def _edge(side: Side) -> Edge:
-    return side.plan.edge if isinstance(side.plan, PoolPlan | ConvPlan) else Edge.SKIP
+    return edge_of(side.plan)
 
 
 def _differences(canvas: Canvas, comparison: Comparison, y: float) -> float:
@@ -256,14 +254,15 @@ def _facts(
 def _legend(canvas: Canvas, sides: list[Side], y: float) -> float:
     """The signs that occur, in words."""
     met = [(side, tap) for side in sides for axis in side.axes for window in axis.windows for tap in window.taps]
-    verb = "added" if any(is_transposed(side.plan) for side in sides) else "read"
-    first = "a place that is added to" if verb == "added" else "a pixel that is read"
+    verb = "written" if any(is_transposed(side.plan) for side in sides) else "read"
+    first = "a place that is written to" if verb == "written" else "a pixel that is read"
+    skipped = "0" if sides[0].plan is not None and sides[0].plan.op == "unfold" else "skipped"
     rows: list[tuple[str | None, str, str]] = [(SHADES[0], SHADES[0], first)]
     outside = [(side, tap) for side, tap in met if tap.place in (Place.PADDING, Place.OVERHANG)]
     if any(tap.reads is not None or _edge(side) is Edge.CONSTANT for side, tap in outside):
         rows.append((ZERO, ZERO, "outside, takes part"))
     if any(tap.place is Place.PADDING and tap.reads is None and _edge(side) is not Edge.CONSTANT for side, tap in outside):
-        rows.append((None, ZERO, "outside, dropped" if verb == "added" else "padding, skipped"))
+        rows.append((None, ZERO, "outside, dropped" if verb == "written" else f"padding, {skipped}"))
     if any(tap.place is Place.OVERHANG for _, tap in outside):
         rows.append((None, PAST, "past the padding: the output was rounded up"))
     canvas.line((MARGIN, y), (canvas.width - MARGIN, y), stroke=PALE)

@@ -6,7 +6,6 @@ comparison.sides[0].plan, comparison.sides[0].axes[0].windows, comparison.differ
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,17 +16,16 @@ from ..backends import backend as backend_named
 from ..backends.protocol import accepts_all
 from ..errors import ArgumentError, AstrideError, BackendUnavailable
 from ..ops import OPERATORS
-from ..ops._run import plan as make_plan
 from ..plan import Plan, Shape
 from ..proto import nearest
 from ..rules import RULES, has, rule
 from .facts import facts
 from .formulas import formulas
+from .operators import WEIGHTED, check, keywords, needs_kernel, plan_for, ruled, windowed_operators
 from .sources import RuleSource, rule_source
 from .values import Array, Values, as_input, values_of
 from .windows import AxisView, Window, axis_views
 
-WEIGHTED = ("conv", "conv_transpose", "deform_conv", "conv_integer")
 MOST_ALONE = 4
 """Answers that are shown one by one; of more, those that agree are shown together."""
 SHARED = ("kernel", "stride", "padding", "dilation", "groups")
@@ -140,7 +138,7 @@ def compare(
     batch: int = 1,
     channels: int | None = None,
     out_channels: int | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     layout: str = "channels_first",
     backend: str | None = None,
     own: Mapping[str, Mapping[str, Any]] | None = None,
@@ -152,12 +150,15 @@ def compare(
     One size stands for `rank` axes (2 unless said). kernel, stride, padding, dilation and groups go to all rules; further
     arguments to those rules that have them; `own={"pytorch": {"ceil_mode": True}}` to one alone.
     A rule that refuses becomes a side with an error; so does a framework without the operator.
-    `input` is one plane of numbers, of these sizes: every side then holds its output and gradient (of dy = 1) of it.
+    `input` is one plane of numbers, of these sizes: every side then holds its output and gradient (of dy = 1) of it. For
+    fold, whose sizes are the image's, it is the columns of one channel: (taps, windows).
+    `dtype` is float32, and uint8 for quantised numbers, unless said.
 
     Raises ArgumentError: an operator without framework rules, rules nobody knows, no rules at all, an argument that none
     of them has, a convolution without a kernel.
     """
     _check(op, rules, arguments, own or {})
+    dtype = dtype or ("uint8" if op == "conv_integer" else "float32")
     size = (int(sizes),) * (rank or 2) if isinstance(sizes, int) else tuple(int(n) for n in sizes)
     if rank is not None and len(size) != rank:
         raise ArgumentError("one size per axis", given={"sizes": size, "rank": rank}, required=f"len(sizes) == rank: {len(size)}")
@@ -168,11 +169,13 @@ def compare(
     given = {name: value for name, value in arguments.items() if value is not None}
     sides = []
     for name in rules:
-        mine = {k: v for k, v in given.items() if not (weighted and k == "kernel") and (k in SHARED or _takes(name, op, k))}
+        mine = {
+            k: v for k, v in given.items() if not (weighted and k == "kernel") and (k in SHARED or _takes(name, op, k, given))
+        }
         sides.append(_side(op, name, shape, w_shape, dtype, layout, {**mine, **(own or {}).get(name, {})}, backend))
     if input is not None:
-        plane = _fitting(input, size)
-        sides = [_valued(side, plane, backend) for side in sides]
+        plane = as_input(input) if op == "fold" else _fitting(input, size)
+        sides = [_valued(side, plane, {**given, **(own or {}).get(side.rules, {})}, backend) for side in sides]
         return Comparison(op, shape, w_shape, dtype, layout, given, tuple(sides), plane)
     return Comparison(op, shape, w_shape, dtype, layout, given, tuple(sides))
 
@@ -186,8 +189,8 @@ def _fitting(input: Array, size: Shape) -> Array:
     return plane
 
 
-def _valued(side: Side, plane: Array, backend: str | None) -> Side:
-    return side if side.plan is None else replace(side, values=values_of(side.plan, plane, None, backend))
+def _valued(side: Side, plane: Array, given: Mapping[str, Any], backend: str | None) -> Side:
+    return side if side.plan is None else replace(side, values=values_of(side.plan, plane, None, backend, given))
 
 
 def _side(
@@ -200,23 +203,26 @@ def _side(
     arguments: dict[str, Any],
     backend: str | None,
 ) -> Side:
-    if not has(name, op):
+    followed = ruled(op, arguments)
+    if not has(name, followed):
         try:
-            rule(name, op)
+            rule(name, followed)
         except AstrideError as error:
             return Side(name, arguments, error=error)
-    source = rule_source(name, op)
+    source = rule_source(name, followed)
+    all_arguments = keywords(op, name, arguments) | arguments
     try:
-        plan = make_plan(op, shape, rules=name, dtype=dtype, w_shape=w_shape, layout=layout, **arguments)
+        plan = plan_for(op, name, shape, w_shape, dtype, layout, arguments)
+        texts = formulas(name, plan, all_arguments)
+        views = axis_views(plan, texts, all_arguments)
     except AstrideError as error:
         return Side(name, arguments, error=error, source=source)
-    texts = formulas(name, plan, _defaults(name, op) | arguments)
     rungs = asked(plan)
     try:
         computed_by = dispatch.choose(plan, backend).name
     except AstrideError as error:
-        return Side(name, arguments, plan, error, axis_views(plan, texts), texts, facts(plan), source, None, rungs)
-    return Side(name, arguments, plan, None, axis_views(plan, texts), texts, facts(plan), source, computed_by, rungs)
+        return Side(name, arguments, plan, error, views, texts, facts(plan), source, None, rungs)
+    return Side(name, arguments, plan, None, views, texts, facts(plan), source, computed_by, rungs)
 
 
 def asked(plan: Plan) -> tuple[Rung, ...]:
@@ -232,24 +238,8 @@ def asked(plan: Plan) -> tuple[Rung, ...]:
     return tuple(found)
 
 
-def needs_kernel(op: str) -> bool:
-    """Whether the operator's rules cannot do without a kernel."""
-    return op in WEIGHTED or any(_requires(name, op, "kernel") for name in RULES if has(name, op))
-
-
-def _requires(name: str, op: str, argument: str) -> bool:
-    parameter = inspect.signature(rule(name, op)).parameters.get(argument)
-    return parameter is not None and parameter.default is parameter.empty
-
-
-def _takes(name: str, op: str, argument: str) -> bool:
-    return has(name, op) and argument in _defaults(name, op)
-
-
-def _defaults(name: str, op: str) -> dict[str, Any]:
-    """The rule's keyword arguments with their defaults, None where there is none."""
-    parameters = inspect.signature(rule(name, op)).parameters.values()
-    return {p.name: None if p.default is p.empty else p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+def _takes(name: str, op: str, argument: str, arguments: Mapping[str, Any]) -> bool:
+    return argument in keywords(op, name, arguments)
 
 
 def _weights(op: str, rank: int, inner: int, outer: int | None, arguments: Mapping[str, Any]) -> Shape:
@@ -281,9 +271,10 @@ def _check(op: str, rules: Sequence[str], arguments: Mapping[str, Any], own: Map
             )
     if not rules:
         raise ArgumentError("there is nobody to compare", given={"rules": ()}, required=f"some of {', '.join(RULES)}")
-    lost = [name for name in arguments if name not in SHARED and not any(_takes(r, op, name) for r in rules)]
+    check(op, arguments)
+    lost = [name for name in arguments if name not in SHARED and not any(_takes(r, op, name, arguments) for r in rules)]
     if lost and arguments[lost[0]] is not None:
-        have = dict.fromkeys(name for r in rules if has(r, op) for name in _defaults(r, op))
+        have = dict.fromkeys(name for r in rules for name in keywords(op, r, arguments))
         raise ArgumentError(
             f"none of these rules has an argument {lost[0]!r}",
             given={lost[0]: arguments[lost[0]], "rules": list(rules)},
@@ -291,11 +282,6 @@ def _check(op: str, rules: Sequence[str], arguments: Mapping[str, Any], own: Map
             operator=op,
             hint=nearest(lost[0], have),
         )
-
-
-def windowed_operators() -> list[str]:
-    """The operators that have framework rules."""
-    return [op for op in OPERATORS if any(has(name, op) for name in RULES)]
 
 
 __all__ = ["Comparison", "Rung", "Side", "asked", "compare", "needs_kernel", "windowed_operators"]

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import math
 
-from ..plan import ConvPlan, DeformPlan, FractionalPlan, IntegerConvPlan, Plan, PoolPlan, StridedAxis, UnpoolPlan
+from ..plan import (
+    ConvPlan,
+    DeformPlan,
+    FractionalPlan,
+    IntegerConvPlan,
+    Plan,
+    PoolPlan,
+    StridedAxis,
+    UnfoldPlan,
+    UnpoolPlan,
+    WindowPlan,
+)
 from ..plan.base import axis_names
 from ..plan.kinds import Divisor, Edge, Empty, IndexBase, LpForm, LpScale, Nan, Reduce, Start, Tie, Unpicked, ZeroWindow
 
@@ -80,9 +91,39 @@ def facts(plan: Plan) -> Facts:
     if isinstance(plan, FractionalPlan):
         order = ", ".join(axis_names(len(plan.size))[plan.sample_axes.index(i)] for i in range(len(plan.size)))
         return {"output": sizes(plan.out), "samples of a plane": order, "NaN": "the last one wins", "ties": TIES[Tie.FIRST]}
+    if isinstance(plan, UnfoldPlan | WindowPlan):
+        return {"output": _out(plan), "padding": _pads(plan), **_columns(plan)}
     if isinstance(plan, DeformPlan | IntegerConvPlan):
         return {"output": sizes(tuple(axis.out for axis in plan.axes)), "padding": _pads(plan), **_special(plan)}
     return {}
+
+
+def _out(plan: UnfoldPlan | WindowPlan) -> str:
+    """Columns are a window each; an image is as large as the axes."""
+    outs, whole = tuple(axis.out for axis in plan.axes), tuple(axis.size for axis in plan.axes)
+    if isinstance(plan, WindowPlan):
+        return sizes(outs)
+    return f"{plan.taps} rows a channel, {sizes(outs)} columns" if plan.op == "unfold" else sizes(whole)
+
+
+def _columns(plan: UnfoldPlan | WindowPlan) -> Facts:
+    if isinstance(plan, UnfoldPlan):
+        if plan.op == "unfold":
+            return {
+                "outside the input": "0" if plan.edge is Edge.SKIP else EDGES[plan.edge],
+                "rows": "channel, then tap in row-major order",
+            }
+        return {
+            "outside the output": "dropped" if plan.edge is Edge.SKIP else EDGES[plan.edge],
+            "pixel of several windows": "their sum",
+        }
+    empty = "refused" if plan.empty is None else f"{plan.empty:g}"
+    function = plan.function.rsplit(".", 1)[-1].split("#")[0]
+    return {
+        "outside the input": _outside(plan),
+        "function": f"{function} of the taps, row-major",
+        "window without a pixel": empty,
+    }
 
 
 def sizes(values: tuple[int, ...]) -> str:
@@ -90,16 +131,16 @@ def sizes(values: tuple[int, ...]) -> str:
     return "x".join(map(str, values))
 
 
-def _pads(plan: PoolPlan | ConvPlan | DeformPlan | IntegerConvPlan) -> str:
+def _pads(plan: PoolPlan | ConvPlan | DeformPlan | IntegerConvPlan | UnfoldPlan | WindowPlan) -> str:
     """Before and after each axis, once where all axes agree."""
     pairs = [(axis.pad_lo, axis.pad_hi) if isinstance(axis, StridedAxis) else (0, 0) for axis in plan.axes]
     shown = [str(lo) if lo == hi else f"{lo} before, {hi} after" for lo, hi in pairs]
     return shown[0] if len(set(pairs)) == 1 else "; ".join(shown)
 
 
-def _outside(plan: PoolPlan | ConvPlan) -> str:
+def _outside(plan: PoolPlan | ConvPlan | WindowPlan) -> str:
     if plan.edge is Edge.CONSTANT:
-        value = plan.edge_value if isinstance(plan, PoolPlan) else 0.0
+        value = 0.0 if isinstance(plan, ConvPlan) else plan.edge_value
         named = {-math.inf: "-infinity", math.inf: "infinity"}.get(value, "-FLT_MAX" if value < -3e38 else f"{value:g}")
         return f"a {named} that takes part"
     return EDGES[plan.edge]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..plan import ConvPlan, Plan, PoolPlan, StridedAxis, UnpoolPlan
+from ..plan import Axis, ConvPlan, DeformPlan, FractionalPlan, IntegerConvPlan, Plan, StridedAxis, UnfoldPlan, UnpoolPlan
 from ..plan.kinds import Direction
 from ..rules import _sizes
 
@@ -48,20 +48,21 @@ def formulas(rules: str, plan: Plan, arguments: Mapping[str, Any]) -> tuple[str,
     """One formula an axis, with numbers."""
     if isinstance(plan, UnpoolPlan):
         return tuple(_unpooled(n, out, a, arguments) for a, (n, out) in enumerate(zip(plan.size, plan.out, strict=True)))
-    if not isinstance(plan, PoolPlan | ConvPlan):
-        return ()
-    return tuple(_axis(rules, plan, a, arguments) for a in range(len(plan.axes)))
+    if isinstance(plan, FractionalPlan):
+        return tuple(_placed(out, a, arguments) for a, out in enumerate(plan.out))
+    return tuple(_axis(rules, plan, axis, a, arguments) for a, axis in enumerate(getattr(plan, "axes", ())))
 
 
-def _axis(rules: str, plan: PoolPlan | ConvPlan, a: int, arguments: Mapping[str, Any]) -> str:
-    axis = plan.axes[a]
+def _axis(rules: str, plan: Plan, axis: Axis, a: int, arguments: Mapping[str, Any]) -> str:
     if not isinstance(axis, StridedAxis):
-        return f"{axis.out} windows, each with bounds of its own"
+        return f"from i*{axis.size}/{axis.out} to (i+1)*{axis.size}/{axis.out}, rounded outward"
     if axis.input_dilation > 1:
         return f"{axis.out}, over {axis.stretched} positions with zeros between the pixels"
     transposed = isinstance(plan, ConvPlan) and plan.direction is Direction.TRANSPOSED
     n, out = (axis.out, axis.size) if transposed else (axis.size, axis.out)
-    given = Given(plan.op, a, n, axis.kernel, axis.stride, axis.dilation, axis.pad_lo, axis.pad_hi, out, arguments)
+    # Columns and quantised numbers have a convolution's windows.
+    op = "conv" if isinstance(plan, UnfoldPlan | DeformPlan | IntegerConvPlan) else plan.op
+    given = Given(op, a, n, axis.kernel, axis.stride, axis.dilation, axis.pad_lo, axis.pad_hi, out, arguments)
     text, value = FORMULAS.get(rules, _planned)(given)
     return text if value == out else _planned(given)[0]
 
@@ -180,6 +181,14 @@ def _unpooled(n: int, out: int, a: int, arguments: Mapping[str, Any]) -> str:
     stride = _of_axis(arguments.get("stride"), a) or kernel
     pads = (n - 1) * stride + kernel - out
     return f"({n} - 1) * {stride} + {kernel}{_signed(-pads)} = {out}"
+
+
+def _placed(out: int, a: int, arguments: Mapping[str, Any]) -> str:
+    ratio, sample = arguments.get("output_ratio"), arguments.get("samples", 0.5)
+    each = ratio[a] if isinstance(ratio, tuple | list) else ratio
+    return (
+        f"output_size = {out}" if ratio is None else f"floor({each} of the size) = {out}"
+    ) + f", windows for a sample {sample}"
 
 
 def _any(padding: Any) -> bool:

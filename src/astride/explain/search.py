@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def _direct_transposed(plan: Windowed, axes: list[StridedAxis], choices: Choices
         numbers = [tuple(axis.pad_lo for axis in axes)]
     elif choices.numbers == "pairs":
         numbers = [tuple((axis.pad_lo, axis.pad_hi) for axis in axes), tuple((axis.pad_lo, max(axis.pad_hi, 0)) for axis in axes)]
+    if choices.numbers == "placed":
+        numbers = [MISSING]
     for padding in dict.fromkeys([*numbers, *choices.words]):
         for flags in _flags(plan, choices, padding):
             yield Way(0, Steps(_arguments(plan, padding, flags)))
@@ -63,7 +66,7 @@ def _direct_transposed(plan: Windowed, axes: list[StridedAxis], choices: Choices
 
 def _whole_then_cropped(plan: Windowed, axes: list[StridedAxis], choices: Choices) -> Iterator[Way]:
     """The whole output, of which the plan's part is kept; what lies behind it are zeros."""
-    if any(axis.pad_lo < 0 for axis in axes):
+    if any(axis.pad_lo < 0 for axis in axes) or choices.numbers == "placed":
         return
     whole: Any = "valid" if "valid" in choices.words else 0
     bare = replace(choices, flags={name: values for name, values in choices.flags.items() if "source" not in values})
@@ -126,6 +129,10 @@ def _own_paddings(axes: list[StridedAxis], choices: Choices) -> list[Any]:
         found.append(_no_padding(choices))
     if choices.numbers == "alike":
         found.append(tuple(lo for lo, _ in declared))
+    if choices.numbers == "placed":
+        found.append(MISSING)
+    if choices.numbers == "total":  # of which the smaller half is in front
+        found += [tuple(2 * lo + odd for lo, _ in declared) for odd in (0, 1)] if min(lo for lo, _ in declared) >= 0 else []
     if choices.numbers == "pairs":
         exact = tuple((lo, _need(axis)) for (lo, _), axis in zip(declared, axes))
         found += [declared, tuple((lo, max(hi, 0)) for lo, hi in exact), exact]
@@ -174,10 +181,16 @@ def _value(name: str, value: str, plan: Windowed, padding: Any) -> Any:
         return math.prod(axis.kernel for axis in axes)
     if name == "output_padding":
         return MISSING if isinstance(padding, str) else _output_padding(axes, padding)
-    if name == "output_size":
+    if name == "output_size" or (name == "size" and _transposed(plan)):
         return tuple(axis.size for axis in axes)
+    if name == "kernel_offset":
+        return tuple(axis.pad_lo - (axis.kernel - 1 - axis.kernel // 2) for axis in axes)
     if name == "input_dilation":
         return tuple(axis.input_dilation for axis in axes) if any(axis.input_dilation > 1 for axis in axes) else MISSING
+    if name in ("offset", "size"):  # of MPS, whose windows have centres
+        return tuple(axis.reach // 2 - axis.pad_lo if name == "offset" else axis.out for axis in axes)
+    if name in FIELDS:
+        return _field(plan, name)
     if name == "flip":
         return True if isinstance(plan, ConvPlan) and plan.flip else MISSING
     overridden = isinstance(plan, PoolPlan) and plan.divisor is Divisor.OVERRIDE
@@ -187,6 +200,26 @@ def _value(name: str, value: str, plan: Windowed, padding: Any) -> Any:
     if name == "divisor_override":
         return plan.divisor_override
     return MISSING if plan.divisor_override != 1 else {"total": True, "pool_type": "sum"}[name]
+
+
+FIELDS = {
+    **{name: name for name in ("edge", "edge_value", "empty", "start", "nan", "tie", "unpicked", "divisor", "divisor_pad")},
+    "form": "lp_form",
+    "scale": "lp_scale",
+    "scaled": "lp_scaled",
+    "zero_window": "zero_window",
+}
+"""Arguments of the rules that leave every choice to the caller, and the fields of a plan that they become."""
+
+
+def _field(plan: Windowed, name: str) -> Any:
+    """The plan's own choice; MISSING where the argument would have no part in it."""
+    if name == "edge_value" and plan.edge is not Edge.CONSTANT:
+        return MISSING
+    if name == "divisor" and isinstance(plan, PoolPlan) and plan.divisor is Divisor.OVERRIDE:
+        return MISSING
+    value = getattr(plan, FIELDS[name])
+    return MISSING if value is None else str(value) if isinstance(value, StrEnum) else value
 
 
 def _output_padding(axes: list[StridedAxis], padding: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from .spelling import Operation
 Array = npt.NDArray[Any]
 Pairs = tuple[tuple[int, int], ...]
 
+SINGLE = ("onednn", "ncnn", "onnxruntime")
+"""Rules without float64 for some operator. They are computed in it all the same, so that what differs is not rounding."""
 MODES = {"mirror": "reflect", "mirror_edge": "symmetric", "clamp": "edge", "wrap": "wrap"}
 """What an edge mode is called by numpy.pad."""
 
@@ -56,7 +58,9 @@ def plan_of(rules: str, o: Operation, shape: tuple[int, ...], w_shape: tuple[int
     around = steps.pads or ((0, 0),) * (len(shape) - 2)
     inner = (*shape[:2], *(n + lo + hi for n, (lo, hi) in zip(shape[2:], around)))
     window = {} if o.weighted else {"kernel": o.kernel}
-    return make_plan(o.op, inner, rules=rules, dtype="float64", w_shape=w_shape, **window, **steps.arguments)
+    dtype = "float32" if rules in SINGLE else "float64"
+    plan = make_plan(o.op, inner, rules=rules, dtype=dtype, w_shape=w_shape, **window, **steps.arguments)
+    return replace(plan, dtype="float64", accumulate="float64")
 
 
 def computed(rules: str, o: Operation, steps: Steps, x: Array, w: Array | None, dy: Array | None = None) -> Computed:

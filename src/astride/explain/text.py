@@ -61,7 +61,7 @@ def render_layer(layer: LayerView) -> Iterable[RenderableType]:
 def _title(comparison: Comparison) -> Text:
     from rich.text import Text
 
-    said = [f"{name} {_short(value)}" for name, value in comparison.arguments.items()]
+    said = [f"{name} {_short(name, value)}" for name, value in comparison.arguments.items()]
     text = Text(f"{comparison.op}", style="bold")
     text.append(f" of {sizes(comparison.sizes)}", style="not bold")
     text.append("".join(f", {part}" for part in [*said, comparison.dtype]), style="not bold")
@@ -70,8 +70,9 @@ def _title(comparison: Comparison) -> Text:
     return text
 
 
-def _short(value: object) -> str:
-    return sizes(tuple(value)) if isinstance(value, tuple | list) and all(isinstance(v, int) for v in value) else str(value)
+def _short(name: str, value: object) -> str:
+    several = isinstance(value, tuple | list) and all(isinstance(v, int) for v in value)
+    return sizes(tuple(value)) if isinstance(value, tuple | list) and several and name != "indices" else str(value)
 
 
 def _refusals(comparison: Comparison) -> Iterable[Text]:
@@ -87,9 +88,15 @@ def _refusals(comparison: Comparison) -> Iterable[Text]:
             )
     for (problem, required, because, hint), names in reasons.items():
         who = f"{', '.join(names)} " if len(names) > 1 else f"{names[0]:<{LABEL - 2}}"
-        yield Text.assemble(
-            (f"{MARK} ", DIFFERENT), (who, "bold"), (f"refuse{'' if len(names) > 1 else 's'}: ", "bold red"), problem or ""
-        )
+        if len(names) > MOST_ALONE:
+            yield Text.assemble((f"{MARK} ", DIFFERENT), (textwrap.fill(who, WIDTH - 2, subsequent_indent="  "), "bold"))
+            who = " " * (LABEL - 2)
+        mark = (MARK, DIFFERENT) if who.strip() else " "
+        verb = f"refuse{'' if len(names) > 1 else 's'}: "
+        rest = textwrap.wrap(f"{problem}", WIDTH - 2 - len(who) - len(verb)) or [""]
+        yield Text.assemble(mark, " ", (who, "bold"), (verb, "bold red"), rest[0])
+        for line in rest[1:]:
+            yield Text(f"{'':{2 + len(who) + len(verb)}}{line}")
         for name, value in (("required", required), ("because", because), ("try", hint)):
             if value:
                 yield _indented(f"{name:<9} {value}", LABEL, "dim", hanging=10)

@@ -11,7 +11,7 @@ from .data import plain
 from .facts import sizes as by_x
 from .numbers import number
 from .text_windows import DIFFERENT, MARK, WIDTH
-from .translate import Holds, Translation
+from .translate import SIZES, Holds, Translation
 from .trials import Difference
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def render_translation(found: Translation) -> Iterable[RenderableType]:
     if found.condition:
         yield _paragraph(f"only where {found.condition}", 0, DIFFERENT)
     if found.holds is not None:
-        follows = found.steps is not None and found.steps.arguments.get("output_size") is not None
+        follows = found.steps is not None and any(found.steps.arguments.get(name) is not None for name in SIZES)
         yield _paragraph(_holds(found.holds, found.sizes) + (", each with its output's size" if follows else ""), 0)
         yield Text()
     yield from _trials(found)

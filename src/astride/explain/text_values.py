@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,9 @@ def value_lines(comparison: Comparison) -> Iterable[Text]:
         assert values is not None
         names = ", ".join(side.rules for side in group)
         if values.y is None:
-            reason = "computed from more than this input, so not here" if values.error is None else values.error.problem
-            yield Text(f"{MARK} {names}: {reason}", style=DIFFERENT)
+            error = values.error
+            reason = "" if error is None else error.problem + (f" ({error.required})" if error.required else "")
+            yield Text("\n".join(textwrap.wrap(f"{MARK} {names}: {reason}", 80, subsequent_indent="  ")), style=DIFFERENT)
             continue
         planes = [
             (NAMES[name], getattr(values, name), values.differing(first, name))

@@ -11,11 +11,10 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..plan import ConvPlan, PoolPlan
 from ..plan.kinds import Edge
 from .columns import Columns, columns, shown
 from .compare import Comparison, Side
-from .windows import Place, Tap, Window, is_transposed
+from .windows import Place, Tap, Window, described, edge_of, is_transposed, written
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -44,11 +43,10 @@ def _axis(comparison: Comparison, sides: list[Side], a: int, alike: bool) -> Ite
 
     names = [axis.name for axis in sides[0].axes]
     where = " and ".join(names) if alike and len(names) > 1 else names[a]
-    what = "the pixels each window reads"
-    if is_transposed(sides[0].plan):
-        what = "the output pixels that each input pixel adds to"
     several = alike and len(names) > 1
-    yield Text.assemble((f"{'axes' if several else 'axis'} {where}", "bold"), f"{' (alike)' if several else ''}: {what}")
+    yield Text.assemble(
+        (f"{'axes' if several else 'axis'} {where}", "bold"), f"{' (alike)' if several else ''}: the {described(sides[0].plan)}"
+    )
     axes = [side.axes[a] for side in sides]
     digits = max(len(str(axis.last)) for axis in axes)
     cell = digits + 1 if all(_edge(side) in (Edge.SKIP, Edge.CONSTANT) for side in sides) else digits + 3
@@ -59,7 +57,7 @@ def _axis(comparison: Comparison, sides: list[Side], a: int, alike: bool) -> Ite
 
 
 def _edge(side: Side) -> Edge:
-    return side.plan.edge if isinstance(side.plan, PoolPlan | ConvPlan) else Edge.SKIP
+    return edge_of(side.plan)
 
 
 def _windows(comparison: Comparison, group: tuple[Side, ...], a: int, cols: Columns, cell: int) -> Iterable[Text]:
@@ -79,7 +77,7 @@ def _windows(comparison: Comparison, group: tuple[Side, ...], a: int, cols: Colu
     if axis.unread:
         runs = ", ".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in axis.unread[:6])
         more = ", ..." if len(axis.unread) > 6 else ""
-        verb = "nothing is added to output pixel" if is_transposed(side.plan) else "no window reads pixel"
+        verb = "nothing is written to output pixel" if is_transposed(side.plan) else "no window reads pixel"
         yield Text(f"{'':{LABEL}} {verb} {runs}{more}", style="yellow")
 
 
@@ -120,7 +118,7 @@ def _window(comparison: Comparison, side: Side, a: int, window: Window, cols: Co
 
 
 def _kind(side: Side) -> str:
-    return "pixel" if is_transposed(side.plan) else "window"
+    return written(side.plan) or "window"
 
 
 def _after(cols: Columns) -> int:
@@ -146,7 +144,8 @@ def _legend(sides: list[Side]) -> Iterable[Text]:
     transposed = is_transposed(sides[0].plan)
     lines = []
     if (Place.PADDING, ".") in met:
-        lines.append(".    outside the output: dropped" if transposed else ".    padding, skipped")
+        zero = "0" if sides[0].plan is not None and sides[0].plan.op == "unfold" else "skipped"
+        lines.append(".    outside the output: dropped" if transposed else f".    padding, {zero}")
     if (Place.PADDING, "o") in met:
         lines.append("o    padding that takes part, with its own value")
     if any(sign.startswith("(") for _, sign in met):

@@ -24,7 +24,7 @@ from .sources import unverified
 from .spelling import Operation, read, spelling
 from .steps import Array, Computed, Steps, computed, plan_of
 from .trials import Run, Trial, same_values, tried
-from .wording import lines
+from .wording import CROP_TO_BLOB, lines
 
 USUAL = 8
 """The size of an axis that nobody gave, unless the window needs more."""
@@ -42,6 +42,8 @@ GEOMETRY = (
     "kernel",
 )
 """Facts that the steps make up for."""
+SIZES = ("output_size", "size")
+"""Arguments that follow the input: what is written is the output's size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def translate(
     asked = _operation(source, call, sizes, rank, kernel)
     size = asked.sizes or ()
     theirs = spelling(target)
-    shape, w_shape = _shapes(asked, size)
+    shape, w_shape = _shapes(asked, size, (source, target))
     given = Steps(asked.arguments)
     plan = plan_of(source, asked, shape, w_shape, given)
     notes = {name: unverified(name, asked.op) for name in dict.fromkeys((source, target)) if has(name, asked.op)}
@@ -124,6 +126,10 @@ def translate(
     common = (source, target, call, asked, size, plan)
     if not all(isinstance(axis, StridedAxis) for axis in plan.axes):
         raise ArgumentError("windows with bounds of their own are not told elsewhere", given={"call": call})
+    ranks = getattr(theirs, "RANKS", (1, 2, 3))
+    if asked.rank not in ranks:
+        said = f"{target} has it for two axes alone: {asked.rank} asked for"
+        return Translation(*common, None, None, (), theirs.NAMES, said, None, (), {}, None, notes)
     if not has(target, asked.op) or asked.op not in theirs.CHOICES:
         return Translation(*common, None, None, (), theirs.NAMES, _lacking(target, asked.op), None, (), {}, None, notes)
     found, holds, condition, reason = _found(source, target, asked, given, plan, shape, w_shape)
@@ -170,16 +176,19 @@ def _operation(source: str, call: str, sizes: Any, rank: int | None, kernel: Any
     return replace(found, rank=axes, kernel=each, sizes=wanted or usual)
 
 
-def _shapes(o: Operation, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+def _shapes(
+    o: Operation, sizes: tuple[int, ...], names: tuple[str, str] = ("", "")
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """Small arrays that still tell groups and channels apart: the geometry does not depend on how many there are."""
     if not o.weighted:
         return (1, 2, *sizes), None
     groups = int(o.arguments.get("groups") or 1)
-    inner = o.in_channels or groups * 2
-    outer = o.out_channels or groups * 2
+    few = 4 if groups > 1 and "mps" in names else 2  # whose groups hold channels in multiples of four
+    inner = o.in_channels or groups * few
+    outer = o.out_channels or groups * few
     if inner % groups or outer % groups:
         return (1, inner, *sizes), _weight_shape(o.op, inner, outer, groups, o.kernel)  # for the rule to refuse
-    inner, outer = groups * min(inner // groups, 2), groups * min(outer // groups, 3)
+    inner, outer = groups * min(inner // groups, few), groups * min(outer // groups, few + (few == 2))
     return (1, inner, *sizes), _weight_shape(o.op, inner, outer, groups, o.kernel)
 
 
@@ -296,9 +305,9 @@ def _best(source: str, target: str, o: Operation, given: Steps, right: list[Way]
 def _holds(source: str, target: str, o: Operation, given: Steps, steps: Steps, sizes: tuple[int, ...]) -> Holds:
     """The same steps on squares of other sizes, from the least that the source takes."""
     tried_sizes, right = [], []
-    outs = _outs(plan_of(target, o, *_shapes(o, sizes), steps))
+    outs = _outs(plan_of(target, o, *_shapes(o, sizes, (source, target)), steps))
     for n in range(1, max(MORE_SIZES, max(o.kernel) + MORE_SIZES) + 1):
-        shape, w_shape = _shapes(o, (n,) * len(sizes))
+        shape, w_shape = _shapes(o, (n,) * len(sizes), (source, target))
         try:
             plan = plan_of(source, o, shape, w_shape, given)
             if min(_outs(plan)) < 1 or min(_span(plan)) < 1:
@@ -324,12 +333,13 @@ def _resized(target: str, o: Operation, steps: Steps, outs: Shape, plan: Windowe
     `outs` is the target's own output where the steps were made, `plan` the source's for the other input.
     """
     arguments = dict(steps.arguments)
-    if arguments.get("output_size") is not None:
-        arguments["output_size"] = _outs(plan) if steps.crop is None else whole_output(plan.axes)
+    for name in SIZES:
+        if arguments.get(name) is not None:
+            arguments[name] = _outs(plan) if steps.crop is None else whole_output(plan.axes)
     other = replace(steps, arguments=arguments)
     if steps.crop is None:
         return other
-    if target == "caffe":  # which crops to the size of a blob
+    if target in CROP_TO_BLOB:  # which crops to the size of a blob
         return replace(other, crop=tuple((begin, begin + n) for (begin, _), n in zip(steps.crop, _outs(plan))))
     theirs = _outs(plan_of(target, o, shape, w_shape, other))
     ends = tuple(n - (out - end) for n, out, (_, end) in zip(theirs, outs, steps.crop))
@@ -340,6 +350,9 @@ def _resized(target: str, o: Operation, steps: Steps, outs: Shape, plan: Windowe
 
 
 def _lacking(target: str, op: str) -> str:
+    said: str | None = getattr(spelling(target), "LACKS", {}).get(op)
+    if said is not None:
+        return said
     try:
         rule(target, op)
     except AstrideError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +12,9 @@ import numpy.typing as npt
 
 from .. import dispatch
 from ..errors import ArgumentError, AstrideError
-from ..plan import ConvPlan, Plan, PoolPlan
-from ..plan.kinds import Layout
+from ..plan import ConvPlan, DeformPlan, FractionalPlan, IntegerConvPlan, Plan, PoolPlan, UnfoldPlan, UnpoolPlan
+from ..plan.kinds import Layout, Reduce
+from .operators import first_places
 
 Array = npt.NDArray[Any]
 
@@ -54,23 +57,74 @@ def as_input(value: Array) -> Array:
     return array
 
 
-def values_of(plan: Plan, x: Array, w: Array | None, backend: str | None = None) -> Values:
-    """Every channel holds x; the kernel is ones unless given. dy is 1 everywhere."""
-    if not isinstance(plan, PoolPlan | ConvPlan):
-        return Values(None, None)
-    first = plan.layout is Layout.CHANNELS_FIRST
-    channels = plan.in_channels if isinstance(plan, ConvPlan) else 1
-    planes = np.stack([x.astype(plan.dtype)] * channels, axis=0 if first else -1)[None]
-    arrays = [planes]
-    if isinstance(plan, ConvPlan):
-        arrays.append(np.ones(plan.weight_shape, plan.dtype) if w is None else w.astype(plan.dtype))
+def values_of(
+    plan: Plan, x: Array, w: Array | None, backend: str | None = None, given: Mapping[str, Any] | None = None
+) -> Values:
+    """Every channel holds x; the kernel is ones unless given. dy is 1 everywhere.
+
+    `given` may say what fills the further arrays of an operator (operators.OWN); x is fold's columns, (taps, windows).
+    """
+    first = getattr(plan, "layout", Layout.CHANNELS_FIRST) is Layout.CHANNELS_FIRST
     place = (0, 0) if first else (0, Ellipsis, 0)
     try:
-        if planes.dtype.kind != "f":
-            return Values(dispatch.forward(plan, *arrays, backend=backend)[0][place], None)
-        y, saved = dispatch.forward(plan, *arrays, save=True, backend=backend)
+        arrays = _arrays(plan, x, w, given or {}, first)
+        differentiable = np.dtype(plan.dtype).kind == "f" and not isinstance(plan, IntegerConvPlan)
+        y, saved = dispatch.forward(plan, *arrays, save=differentiable, backend=backend)
+        shown = y[place] if plan.op != "unfold" else _as_rows(y[0], first)
         if saved is None:
-            return Values(y[place], None)
-        return Values(y[place], dispatch.backward(plan, np.ones_like(y), saved)[0][place])  # type: ignore[index]
+            return Values(shown, None)
+        dx = dispatch.backward(plan, np.ones_like(y), saved, want=(True, *[False] * (len(plan.roles) - 1)))[0]
+        assert dx is not None
+        return Values(shown, dx[place] if plan.op != "fold" else _as_rows(dx[0], first))
     except AstrideError as error:
         return Values(None, None, error)
+
+
+def _arrays(plan: Plan, x: Array, w: Array | None, given: Mapping[str, Any], first: bool) -> list[Array | None]:
+    """What the plan's kernel takes, in the order of its roles."""
+    channels = getattr(plan, "in_channels", 1)
+    planes = np.stack([x.astype(plan.dtype)] * channels, axis=0 if first else -1)[None]
+    if isinstance(plan, UnfoldPlan) and plan.op == "fold":
+        return [_columns(plan, x, first)]
+    if isinstance(plan, FractionalPlan):
+        return [planes, np.full((1, 1, len(plan.size)), given.get("samples", 0.5), plan.dtype)]
+    if isinstance(plan, UnpoolPlan):
+        places = first_places(plan, given)
+        return [planes, places[None, None] if first else places[None, ..., None]]
+    if isinstance(plan, PoolPlan) and plan.reduce is Reduce.STOCHASTIC:
+        outs = tuple(axis.out for axis in plan.axes)
+        return [planes, np.full((1, 1, *outs) if first else (1, *outs, 1), given.get("uniform", 0.5), plan.dtype)]
+    if not isinstance(plan, ConvPlan | DeformPlan | IntegerConvPlan):
+        return [planes]
+    kernel = np.ones(plan.weight_shape, plan.dtype_of("w")) if w is None else w.astype(plan.dtype_of("w"))
+    if isinstance(plan, IntegerConvPlan):
+        zeros = [None if given.get(f"{name}_zero_point") is None else np.asarray(given[f"{name}_zero_point"]) for name in "xw"]
+        types = (plan.dtype, plan.w_dtype)
+        return [planes, kernel, *(None if zero is None else zero.astype(t) for zero, t in zip(zeros, types))]
+    if isinstance(plan, DeformPlan):
+        offset, mask = given.get("offset") or 0.0, given.get("mask")
+        rows = plan.offset_groups * plan.taps
+        moved = np.full(plan.shape_of(1, rows * len(plan.axes)), offset, plan.dtype)
+        weighed = None if mask is None else np.full(plan.shape_of(1, rows), mask, plan.dtype)
+        return [planes, moved, kernel, weighed]
+    return [planes, kernel]
+
+
+def _columns(plan: UnfoldPlan, x: Array, first: bool) -> Array:
+    """One channel's columns, (taps, windows), as fold takes them."""
+    outs = tuple(axis.out for axis in plan.axes)
+    if x.ndim != 2 or x.shape != (plan.taps, math.prod(outs)):
+        raise ArgumentError(
+            "the input is not the columns of one channel",
+            given={"input": x},
+            required=f"input.shape == (taps, windows) == {(plan.taps, math.prod(outs))}: {x.shape}",
+            operator="fold",
+        )
+    columns = x.astype(plan.dtype).reshape(plan.taps, *outs)
+    return (columns if first else np.moveaxis(columns, 0, -1))[None]
+
+
+def _as_rows(columns: Array, first: bool) -> Array:
+    """Columns with all their windows along one axis: (taps, windows)."""
+    rows = columns if first else np.moveaxis(columns, -1, 0)
+    return rows.reshape(len(rows), -1)

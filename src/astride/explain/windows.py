@@ -6,15 +6,19 @@ where a window reaches past the padding too; `reads` is the pixel it takes its v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
 from ..backends.reference._divisors import divisor_of
-from ..plan import Axis, ConvPlan, Plan, PoolPlan, StridedAxis
+from ..backends.reference.fractional_pool import starts
+from ..plan import Axis, ConvPlan, ExplicitAxis, FractionalPlan, Plan, PoolPlan, StridedAxis, UnfoldPlan, UnpoolPlan
 from ..plan.base import axis_names
 from ..plan.kinds import Direction, Divisor, Edge, Reduce
+from .operators import unpooled_axes
 
 MOST = 512
 """Windows of one axis that are kept; of more, the first and the last."""
@@ -56,7 +60,7 @@ class Window:
 class AxisView:
     """One axis under one rule. `unread` are ranges of pixels that no window touches.
 
-    For a transposed convolution `windows` are the places that each input pixel adds to.
+    Where windows are written (transposed convolution, fold, unpooling) they are the places that each input writes to.
     """
 
     name: str
@@ -82,20 +86,37 @@ class AxisView:
         return max([self.size - 1, self.size - 1 + max(self.pad_hi, 0), *touched])
 
 
-def axis_views(plan: Plan, formulas: tuple[str, ...]) -> tuple[AxisView, ...]:
-    """Every axis of a windowed plan; none for a plan without windows (unpooling)."""
-    if not isinstance(plan, PoolPlan | ConvPlan):
-        return ()
-    names = axis_names(len(plan.axes))
-    return tuple(_view(plan, a, name, text) for a, (name, text) in enumerate(zip(names, formulas, strict=True)))
+def axis_views(plan: Plan, formulas: tuple[str, ...], arguments: Mapping[str, Any]) -> tuple[AxisView, ...]:
+    """Every axis of a windowed plan; none where nothing says how large the windows were (unpooling)."""
+    axes = axes_of(plan, arguments)
+    views = zip(axes, axis_names(len(axes)), formulas, strict=True) if axes else ()
+    return tuple(_view(plan, a, axis, name, text) for a, (axis, name, text) in enumerate(views))
 
 
-def _view(plan: PoolPlan | ConvPlan, a: int, name: str, formula: str) -> AxisView:
-    axis = plan.axes[a]
+def axes_of(plan: Plan, arguments: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """The axes of the plan; fractional ones for one sample, those of unpooling as the pooling before had them."""
+    if isinstance(plan, UnpoolPlan):
+        return unpooled_axes(plan, arguments)
+    if isinstance(plan, FractionalPlan):
+        samples = np.full((1, 1, len(plan.size)), arguments.get("samples", 0.5), plan.dtype)
+        found = [first[0, 0].tolist() for first in starts(plan, samples)]
+        ends = [tuple(begin + k for begin in firsts) for firsts, k in zip(found, plan.kernel, strict=True)]
+        return tuple(ExplicitAxis(n, tuple(firsts), end) for n, firsts, end in zip(plan.size, found, ends, strict=True))
+    axes: tuple[Axis, ...] = getattr(plan, "axes", ())
+    return axes
+
+
+def edge_of(plan: Plan | None) -> Edge:
+    """What a tap outside reads."""
+    edge: Edge = getattr(plan, "edge", Edge.SKIP)
+    return edge
+
+
+def _view(plan: Plan, a: int, axis: Axis, name: str, formula: str) -> AxisView:
     lo, hi = _pads(axis)
     indices = _kept(axis.out)
     alone = _averaged_alone(plan, a)
-    windows = tuple(Window(i, _taps(axis, i, plan.edge), None if alone is None else divisor_of(alone, (i,))) for i in indices)
+    windows = tuple(Window(i, _taps(axis, i, edge_of(plan)), None if alone is None else divisor_of(alone, (i,))) for i in indices)
     return AxisView(name, axis.stretched, axis.out, lo, hi, formula, windows, axis.out - len(indices), _unread(axis))
 
 
@@ -164,7 +185,7 @@ def _reads(axis: Axis, position: int, place: Place, edge: Edge) -> int | None:
     return None
 
 
-def _averaged_alone(plan: PoolPlan | ConvPlan, a: int) -> PoolPlan | None:
+def _averaged_alone(plan: Plan, a: int) -> PoolPlan | None:
     """The plan of an average with this axis only, whose divisors are this axis's part; None where one number serves all."""
     if not isinstance(plan, PoolPlan) or plan.reduce is not Reduce.AVERAGE or plan.divisor is Divisor.OVERRIDE:
         return None
@@ -172,6 +193,21 @@ def _averaged_alone(plan: PoolPlan | ConvPlan, a: int) -> PoolPlan | None:
     return replace(plan, axes=(plan.axes[a],), divisor_pad=pad)
 
 
+def written(plan: Plan | None) -> str | None:
+    """What writes, where windows are written rather than read: a pixel, a column or a value; None where they are read."""
+    if isinstance(plan, ConvPlan | UnfoldPlan) and plan.direction is Direction.TRANSPOSED:
+        return "pixel" if isinstance(plan, ConvPlan) else "column"
+    return "value" if isinstance(plan, UnpoolPlan) else None
+
+
 def is_transposed(plan: Plan | None) -> bool:
     """Whether windows are written rather than read."""
-    return isinstance(plan, ConvPlan) and plan.direction is Direction.TRANSPOSED
+    return written(plan) is not None
+
+
+def described(plan: Plan | None) -> str:
+    """What the windows of a plan are, in words."""
+    who = written(plan)
+    if who is None:
+        return "pixels each window reads"
+    return "output pixels each value may be put at" if who == "value" else f"output pixels that each input {who} adds to"

@@ -14,6 +14,8 @@ from .spelling.form import show
 from .steps import Steps
 
 Windowed = PoolPlan | ConvPlan
+CROP_TO_BLOB = ("caffe", "opencv")
+"""Frameworks that crop to the size of another blob."""
 SPATIAL = {1: ("kW",), 2: ("kH", "kW"), 3: ("kD", "kH", "kW")}
 
 
@@ -35,7 +37,8 @@ def lines(source: str, target: str, o: Operation, plan: Windowed, its: Windowed,
         more = tuple((max(lo, 0), max(hi, 0)) for lo, hi in steps.pads)
         if any(map(any, more)):
             found.append(theirs.pad(more, steps.fill, place))
-    found.append(theirs.write(replace(o, arguments=steps.arguments), rank))
+    call = theirs.write(replace(o, arguments=steps.arguments), rank)
+    found += [None] if call is None else call.split("\n")
     if steps.crop is not None:
         found += _cropped(target, its, steps, place)
     if steps.factors is not None and any(f != 1 for axis in steps.factors for f in axis):
@@ -50,9 +53,14 @@ def _weights(source: str, target: str, o: Operation, steps: Steps, rank: int) ->
     if ours != theirs:
         order = tuple(ours.index(name) for name in theirs)
         found += [f"# weights ({', '.join(ours)}) -> ({', '.join(theirs)})", f"w = np.transpose(w, {show(order)})"]
+    groups = int(o.arguments.get("groups") or 1)
+    if groups > 1 and hasattr(spelling(source), "regrouped") and not hasattr(spelling(target), "regrouped"):
+        found.insert(0, spelling(source).regrouped(groups, away=True))
     if steps.turn:
         axes = tuple(i for i, name in enumerate(theirs) if name.startswith("k"))
         found.append(f"w = np.flip(w, {show(axes)})")
+    if groups > 1 and hasattr(spelling(target), "regrouped") and not hasattr(spelling(source), "regrouped"):
+        found.append(spelling(target).regrouped(groups, away=False))
     return found
 
 
@@ -86,15 +94,16 @@ def _kept(target: str, name: str, ends: tuple[tuple[int, int], ...], place: str,
     """The part [begin, end) of each axis of so many places, its end counted from the end."""
     theirs = spelling(target)
     begin, end = tuple(b for b, _ in ends), tuple(e - n if e < n else None for (_, e), n in zip(ends, sizes))
-    if target == "caffe":
+    if target in CROP_TO_BLOB:
         size = "x".join(str(e - b) for b, e in ends)
-        return [
-            f"# like: any blob of the size to keep, {size}",
-            f"{name} = L.Crop({name}, like, axis=2, offset={show(list(begin))})",
-        ]
+        layer = f"{name} = L.Crop({name}, like, axis=2, offset={show(list(begin))})"
+        if target == "opencv":
+            offsets = " ".join(f"offset: {b}" for b in begin)
+            layer = f'layer {{ type: "Crop" bottom: "{name}" bottom: "like" top: "{name}_" crop_param {{ axis: 2 {offsets} }} }}'
+        return [f"# like: any blob of the size to keep, {size}", layer]
     if hasattr(theirs, "crop"):
-        text: str = theirs.crop(begin, end)
-        return [text if name == "y" else re.sub(r"\by\b", name, text)]
+        text: str | None = theirs.crop(begin, end)
+        return [text if name == "y" or text is None else re.sub(r"\by\b", name, text)]
     slices = [f"{b or ''}:{'' if e is None else e}" for b, e in zip(begin, end)]
     whole = [":", ":", *slices] if place == "channels_first" else [":", *slices, ":"]
     return [f"{name} = {name}[{', '.join(whole)}]"]
@@ -103,13 +112,13 @@ def _kept(target: str, name: str, ends: tuple[tuple[int, int], ...], place: str,
 def _scaled(target: str, factors: tuple[tuple[float, ...], ...], place: str) -> str | None:
     """y times the product of the axes' factors."""
     theirs = spelling(target)
-    if target == "caffe":
+    if target == "darknet":
         return None
     rank = len(factors)
     if all(len(axis) == 1 for axis in factors):
         number = _fraction(math.prod(axis[0] for axis in factors))
         number = f"({number})" if "/" in number else number
-        constant: str = theirs.scale(number) if hasattr(theirs, "scale") else f"y = y * {number}"
+        constant: str | None = theirs.scale(number) if hasattr(theirs, "scale") else f"y = y * {number}"
         return constant
     parts = []
     for a, axis in enumerate(factors):
@@ -119,7 +128,7 @@ def _scaled(target: str, factors: tuple[tuple[float, ...], ...], place: str) -> 
         parts.append(f"np.reshape({_runs(axis)}, {show((-1, *[1] * behind))})" if behind else f"np.array({_runs(axis)})")
     text = " * ".join(parts)
     if hasattr(theirs, "scale"):
-        found: str = theirs.scale(text)
+        found: str | None = theirs.scale(text)
         return found
     wrap = {"pytorch": "torch.tensor({}, dtype=y.dtype)", "mxnet": "mx.nd.array({})", "mlx": "mx.array({})"}.get(target, "{}")
     return f"y = y * {wrap.format(text)}"

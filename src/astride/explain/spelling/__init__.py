@@ -1,6 +1,6 @@
 """How each framework writes its operators: reading a call, and writing one.
 
-call.py       text -> a name and values, nothing executed
+call.py       text -> a name and values, nothing executed      statements.py  the same of notations that are not Python
 form.py       functions with their parameters; what is shared in reading and writing
 <framework>   FORMS that are read, CHOICES there are, write(), and how it pads, crops and scales
 """
@@ -15,7 +15,10 @@ from ...proto import nearest
 from .call import Word, Written, parsed
 from .form import Choices, Form, Operation, bound
 
-SPELLINGS = ("caffe", "pytorch", "tensorflow", "keras", "jax", "onnx", "mxnet", "chainer", "mlx", "coreml")
+SPELLINGS = (
+    "caffe", "pytorch", "tensorflow", "keras", "jax", "onnx", "mxnet", "chainer", "mlx", "coreml",
+    "tflite", "onnxruntime", "openvino", "onednn", "ncnn", "mps", "opencv", "darknet", "numpy_loops", "explicit",
+)  # fmt: skip
 """The frameworks whose calls are read and written. The module has the same name."""
 
 
@@ -37,7 +40,8 @@ def read(framework: str, text: str, *, rank: int | None = None) -> Operation:
     Arrays are written as names or by their shapes: `F.conv2d(x, (8, 3, 3, 3), stride=2)`.
     Raises ArgumentError: no call, a function the framework has not got, arguments it does not take.
     """
-    module, call = spelling(framework), parsed(text)
+    module = spelling(framework)
+    call: Written = module.parse(text) if hasattr(module, "parse") else parsed(text)
     found = [form for form in module.FORMS if form.function == call.function]
     if not found:
         known = list(dict.fromkeys(form.function for form in module.FORMS))

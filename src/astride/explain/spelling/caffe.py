@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
-from .call import Word
+from .call import Word, Written, parsed
 from .form import Choices, Given, Operation, Raw, alike, forms, operation, short, unless, written
+from .statements import prototxt
 
 NAMES = "L is caffe.layers, P caffe.params; arrays are blobs, x and y bottom and top"
 GRADIENT = True
@@ -21,7 +22,8 @@ CHOICES = {
 POOLS = {"MAX": "max_pool", "AVE": "avg_pool", 0: "max_pool", 1: "avg_pool"}
 
 
-def _pool(given: Given, rank: int | None) -> Operation:
+def read_pool(given: Given, rank: int | None) -> Operation:
+    """A pooling layer's fields. Raises ArgumentError: neither MAX nor AVE, or the whole plane."""
     given = {**given, **(given["pooling_param"] or {})}
     kind = _word(given["pool"])
     if kind not in POOLS:
@@ -39,7 +41,9 @@ def _pool(given: Given, rank: int | None) -> Operation:
     return operation(POOLS[kind], 2, names, given)
 
 
-def _conv(op: str) -> Any:
+def read_conv(op: str) -> Any:
+    """The reader of a convolution's fields."""
+
     def read(given: Given, rank: int | None) -> Operation:
         given = {**given, **(given["convolution_param"] or {})}
         names = {
@@ -70,6 +74,12 @@ def _word(value: Any) -> Any:
     return value.last if isinstance(value, Word) else value
 
 
+FIELDS = {
+    "pool": "MAX", "kernel_size": None, "stride": None, "pad": None, "kernel_h": None, "kernel_w": None, "stride_h": None,
+    "stride_w": None, "pad_h": None, "pad_w": None, "global_pooling": False, "round_mode": "CEIL",
+}  # fmt: skip
+"""A pooling layer's fields with their defaults, and a convolution's."""
+CONVOLUTION_DEFAULTS = {**FIELDS, "num_output": None, "dilation": None, "group": 1}
 SIDES = "kernel_h=None, kernel_w=None, stride_h=None, stride_w=None, pad_h=None, pad_w=None"
 POOLING = (
     f"bottom=None, *, pool='MAX', kernel_size=None, stride=None, pad=None, {SIDES}, global_pooling=False, round_mode='CEIL', "
@@ -80,10 +90,15 @@ CONVOLUTION = (
     "bias_term=True, weight_filler=None, bias_filler=None, param=None, convolution_param=None, name=None"
 )
 FORMS = [
-    *forms("Pooling pooling", POOLING, _pool),
-    *forms("Convolution convolution", CONVOLUTION, _conv("conv")),
-    *forms("Deconvolution deconvolution", CONVOLUTION, _conv("conv_transpose")),
+    *forms("Pooling pooling", POOLING, read_pool),
+    *forms("Convolution convolution", CONVOLUTION, read_conv("conv")),
+    *forms("Deconvolution deconvolution", CONVOLUTION, read_conv("conv_transpose")),
 ]
+
+
+def parse(text: str) -> Written:
+    """A call of NetSpec's, or a prototxt's layer."""
+    return prototxt(text) if text.lstrip().startswith("layer") else parsed(text)
 
 
 def layout(op: str, arguments: Mapping[str, Any]) -> str:
@@ -127,3 +142,8 @@ def _listed(value: Any) -> Any:
 def pad(pairs: tuple[tuple[int, int], ...], fill: float | str, place: str) -> str | None:
     """Caffe has no layer that pads."""
     return None
+
+
+def scale(factors: str) -> str | None:
+    """A Power layer, where one number serves all places."""
+    return None if "[" in factors else f"y = L.Power(y, scale={factors.strip('()')})"

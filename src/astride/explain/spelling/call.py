@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from ...errors import ArgumentError
 
 LONGEST = 2000
 """Characters of one call."""
+ASSIGNED = re.compile(r"^[A-Za-z_]\w*\s*=(?!=)\s*")
+"""What a line begins with that keeps the call's result, `y = `."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +41,17 @@ class Written:
 
 
 def parsed(text: str) -> Written:
-    """The parts of a call written in Python. Raises ArgumentError: it is no call, or an argument is neither literal nor name."""
+    """The parts of a call written in Python, or of a line that keeps its result. Raises ArgumentError: it is no call, or an argument is neither literal nor name."""
     if len(text) > LONGEST:
         raise ArgumentError("the call is too long to be one", given={"characters": len(text)}, required=f"at most {LONGEST}")
     try:
-        node = ast.parse(text.strip(), mode="eval").body
+        node = ast.parse(ASSIGNED.sub("", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ArgumentError(
             "this is not a call in Python's syntax", given={"call": text}, because=str(error), hint="MaxPool2d(3, stride=2)"
         ) from error
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
+        node = node.func  # a layer made and applied, MaxPool2d(3)(x)
     name = _dotted(node.func) if isinstance(node, ast.Call) else None
     if name is None or not isinstance(node, ast.Call):
         raise ArgumentError("this is not one call of a function", given={"call": text}, hint="MaxPool2d(3, stride=2)")

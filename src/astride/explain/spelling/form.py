@@ -51,12 +51,13 @@ class Form:
 class Choices:
     """What there is to choose of an operator when it is to do what another framework's does.
 
-    words     paddings by name;  numbers  paddings in numbers: both sides alike, of their own, or none at all
+    words     paddings by name;  numbers  paddings in numbers: both sides alike, of their own, one for both together, the place
+              of the first window instead, or none
     flags     argument -> the values worth trying, the default first
     """
 
     words: tuple[str, ...] = ()
-    numbers: Literal["alike", "pairs", "none"] = "none"
+    numbers: Literal["alike", "pairs", "total", "placed", "none"] = "none"
     flags: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
