@@ -11,7 +11,7 @@ import pytest
 
 from astride import load_caffe
 from astride import pycaffe as caffe
-from astride.errors import AstrideError, ModelFileError
+from astride.errors import AstrideError, ModelFileError, UnsupportedError
 
 from .texts import LEARNS, SMALL, written
 
@@ -291,6 +291,21 @@ def test_copy_from_takes_what_it_knows(net: caffe.Net) -> None:
     wider = caffe.Net(written("wide.prototxt", SMALL.replace("num_output: 5", "num_output: 6")), caffe.TEST)
     with pytest.raises(ModelFileError, match=r"parameter 0: network \(6, 3\), file \(5, 3\)"):
         wider.copy_from("net.caffemodel")
+
+
+def test_weights_in_hdf5(net: caffe.Net) -> None:
+    pytest.importorskip("h5py")
+    net.save_hdf5("net.weights")
+    net.save("net.caffemodel.h5")
+    for load in (
+        lambda other: other.load_hdf5("net.weights"),
+        lambda other: other.copy_from("net.caffemodel.h5"),
+    ):
+        other = caffe.Net("net.prototxt", caffe.TEST)
+        load(other)
+        assert all((a.data == b.data).all() for n in net.params for a, b in zip(net.params[n], other.params[n]))
+    with pytest.raises(UnsupportedError, match="gradients are not written"):
+        net.save_hdf5("net.weights", True)
 
 
 def test_share_with(net: caffe.Net) -> None:

@@ -54,6 +54,52 @@ def test_ten_equal_five_and_five_in_a_fresh_process(policy: str, tmp_path: Path,
     assert resumed.stdout == b"".join(values(unbroken))
 
 
+HDF5 = "snapshot_format: HDF5 "
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"])
+def test_snapshots_in_hdf5_go_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    text = HDF5 + f'type: "{kind}" ' + ("momentum: 0" if kind in ("AdaGrad", "RMSProp") else "")
+    unbroken, broken, resumed = (small_solver(text) for _ in range(3))
+    unbroken.step(6)
+    broken.step(3)
+    written = broken.snapshot(tmp_path)
+    assert (written.model.name, written.state.name) == ("small_iter_3.caffemodel.h5", "small_iter_3.solverstate.h5")
+    resumed.restore(written.state)
+    resumed.step(3)
+    assert values(resumed) == values(unbroken)
+
+
+def test_hdf5_weights_of_another_net_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    solver = small_solver(HDF5)
+    written = solver.snapshot(tmp_path)
+    other = small_solver(HDF5, net=NET.replace('"conv"', '"else"'))
+    with pytest.raises(ModelFileError, match="the weights are not of this net, at layer else"):
+        other.restore(written.state)
+
+
+def test_a_parameter_shared_by_layers_lies_once_in_hdf5(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    twice = NET.replace(
+        'layer { name: "ip"',
+        'layer { name: "ip0" type: "InnerProduct" bottom: "pool" top: "ip0" param { name: "w" } param { name: "b" }'
+        "  inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }"
+        'layer { name: "silence" type: "Silence" bottom: "ip0" } layer { name: "ip"',
+    ).replace('bottom: "pool" top: "ip"\n', 'bottom: "pool" top: "ip" param { name: "w" } param { name: "b" }\n')
+    solver = small_solver(HDF5, net=twice)
+    assert solver.net.params["ip"][0] is solver.net.params["ip0"][0]
+    written = solver.snapshot(tmp_path)
+    kept = [parameter.data.copy() for parameter in solver.net.learnable]
+    with h5py.File(written.model) as file:
+        groups = [name for name in ("ip", "ip0") if len(file["data"].get(name, ()))]
+    assert groups and groups[-1] == "ip0"
+    solver.step(2)
+    solver.restore(written.state)
+    assert all((a == b.data).all() for a, b in zip(kept, solver.net.learnable))
+
+
 def test_tests_on_the_way_change_nothing_and_go_on_too(tmp_path: Path) -> None:
     tested = "test_iter: 2 test_interval: 3 "
     plain, unbroken, broken = small_solver(), small_solver(tested), small_solver(tested)

@@ -17,6 +17,7 @@ from .dialects.choose import read_text
 from .dialects.refused import check_refused
 from .load import build_net
 from .python_layers import PythonLayers, classes
+from .state import enum_name
 from .upgrade import upgrade_solver
 from .weights import load_weights
 
@@ -201,6 +202,7 @@ def _prefix(file: Path | None, message: Any, given: str | os.PathLike[str] | Non
 
 
 def settings_of(message: Any, tests: int, seed: int | None, prefix: str) -> Settings:
+    """The numbers of a SolverParameter for so many test nets; `seed` goes before its own."""
     _refuse(message)
     policy = Policy(
         name=message.lr_policy,
@@ -229,6 +231,7 @@ def settings_of(message: Any, tests: int, seed: int | None, prefix: str) -> Sett
         test_compute_loss=message.test_compute_loss,
         snapshot=message.snapshot,
         snapshot_prefix=prefix,
+        snapshot_format=enum_name(message, "snapshot_format"),
         snapshot_after_train=message.snapshot_after_train,
         debug_info=message.debug_info,
         seed=own_seed if seed is None else seed,
@@ -239,7 +242,3 @@ def _refuse(message: Any) -> None:
     """What the solver asks for and nothing here does."""
     if message.snapshot_diff:
         raise UnsupportedError("snapshots hold no gradients here", given={"snapshot_diff": True}, hint="snapshot_diff: false")
-    if message.snapshot_format == 0:
-        raise UnsupportedError(
-            "snapshots are not written as HDF5 here", given={"snapshot_format": "HDF5"}, hint="snapshot_format: BINARYPROTO"
-        )

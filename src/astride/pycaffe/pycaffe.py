@@ -15,9 +15,11 @@ import numpy as np
 
 from ..caffe.load import load_caffe
 from ..caffe.weights import load_weights
+from ..errors import UnsupportedError
 from ..layers import Blob
 from ..layers.memory_data import MemoryData
 from ..net import Net as Network
+from ..proto import write_weights
 from . import process
 from ._calls import PHASES, Array, Arrays, FilePath, arguments, check_array, cut, existing, pieces
 from .errors import CallError
@@ -288,6 +290,18 @@ class Net:
     def save(self, filename: FilePath) -> None:
         """Write the network with its weights as .caffemodel."""
         self._net.save(filename)
+
+    def save_hdf5(self, filename: FilePath, write_diff: bool = False) -> None:
+        """Write the weights alone, as HDF5 in Caffe's layout."""
+        if write_diff:
+            raise UnsupportedError(
+                "gradients are not written into files here", given={"write_diff": True}, hint="write_diff=False"
+            )
+        write_weights(filename, {name: [blob.data for blob in blobs] for name, blobs in self.params.items()})
+
+    def load_hdf5(self, filename: FilePath) -> None:
+        """Load weights from HDF5; the same as copy_from, which sees what a file is."""
+        self.copy_from(filename)
 
     def clear_param_diffs(self) -> None:
         """Set the gathered gradients of all parameters to zero."""

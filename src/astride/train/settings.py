@@ -20,7 +20,7 @@ class Settings:
 
     `debug_info` lets the net log every blob in the iterations that `display` shows. `clip_gradients` below 0 clips nothing.
     `test_iter` has one entry per test net. `seed` starts fillers and masks; None leaves them to chance. `snapshot_prefix` is
-    the path that snapshot names begin with.
+    the path that snapshot names begin with; `snapshot_format` is BINARYPROTO or HDF5.
     """
 
     policy: Policy
@@ -39,6 +39,7 @@ class Settings:
     test_compute_loss: bool = False
     snapshot: int = 0
     snapshot_prefix: str = "net"
+    snapshot_format: str = "BINARYPROTO"
     snapshot_after_train: bool = True
     debug_info: bool = False
     seed: int | None = None

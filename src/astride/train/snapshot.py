@@ -1,5 +1,7 @@
 """A solver's state in Caffe's two files: `<prefix>_iter_<n>.caffemodel` and `<prefix>_iter_<n>.solverstate`.
 
+With snapshot_format HDF5 both names end in .h5 besides.
+
 The first holds the parameters, the second the iteration, the step count, the solver's histories and the name of the first.
 Nothing is changed in the solver before both files are read and found to fit.
 """
@@ -7,13 +9,16 @@ Nothing is changed in the solver before both files are read and found to fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from ..errors import ModelFileError
+from ..layers import Parameter
 from ..proto import BlobArray, message, read_caffemodel, read_solverstate, write_solverstate
+from ..proto.blobs import ABSENT
 from .events import SnapshotWritten
 
 if TYPE_CHECKING:
@@ -24,8 +29,9 @@ Array = npt.NDArray[Any]
 
 def write(solver: Solver, prefix: Path) -> SnapshotWritten:
     """Write both files, each whole or not at all, weights first: a state never names weights that are not there."""
-    model = prefix.with_name(f"{prefix.name}_iter_{solver.iter}.caffemodel")
-    state = model.with_suffix(".solverstate")
+    ending = ".h5" if solver.settings.snapshot_format == "HDF5" else ""
+    model = prefix.with_name(f"{prefix.name}_iter_{solver.iter}.caffemodel{ending}")
+    state = prefix.with_name(f"{prefix.name}_iter_{solver.iter}.solverstate{ending}")
     if solver.communicator.rank == 0:
         make_folder(prefix.parent)
         solver.net.save(model)
@@ -97,24 +103,39 @@ def _learned_net(path: Path, name: str) -> Path:
 
 
 def _read_weights(solver: Solver, path: Path) -> list[tuple[Array, Array]]:
-    """(parameter of the net, values of the file) by layer name; every parameter of the net must be there."""
-    file = read_caffemodel(path)
+    """(parameter of the net, values of the file) by layer name; every parameter of the net must be there.
+
+    One that layers share may lie with one of them only, as HDF5 files have it.
+    """
+    file = read_caffemodel(path, partial=True)
     stored = {layer.name: blobs for layer, blobs in zip(file.layers, file.blobs)}
-    pairs = []
+    pairs: list[tuple[Array, Array]] = []
+    lacking: list[tuple[str, Parameter]] = []
     for name, parameters in solver.net.params.items():
         blobs = stored.get(name, [])
-        if len(blobs) != len(parameters):
-            raise ModelFileError(
-                f"{path.name}: the weights are not of this net, at layer {name}",
-                given={"blobs in the file": len(blobs)},
-                required=f"one for each parameter: {len(blobs)} against {len(parameters)}",
-                hint="the net that wrote the snapshot",
-            )
-        for index, (parameter, blob) in enumerate(zip(parameters, blobs)):
+        for index, (parameter, blob) in enumerate(zip_longest(parameters, blobs)):
+            if parameter is None:
+                raise _foreign(path, name, len(blobs), len(parameters))
+            if blob is None or blob is ABSENT:
+                lacking.append((name, parameter))
+                continue
             if not _same(parameter.shape, blob.shape):
                 raise _misfit(f"{path.name}: parameter {index} of layer {name}", parameter.shape, blob.shape)
             pairs.append((parameter.data, blob.data.reshape(parameter.shape)))
+    filled = {target.ctypes.data for target, _ in pairs}
+    for name, parameter in lacking:
+        if parameter.data.ctypes.data not in filled:
+            raise _foreign(path, name, len(stored.get(name, [])), len(solver.net.params[name]))
     return pairs
+
+
+def _foreign(path: Path, layer: str, stored: int, own: int) -> ModelFileError:
+    return ModelFileError(
+        f"{path.name}: the weights are not of this net, at layer {layer}",
+        given={"blobs in the file": stored},
+        required=f"one for each parameter: {stored} against {own}",
+        hint="the net that wrote the snapshot",
+    )
 
 
 def _same(own: tuple[int, ...], stored: tuple[int, ...]) -> bool:
