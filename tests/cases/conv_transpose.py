@@ -42,6 +42,35 @@ CASES = (
     Case("Keras", (2, 3, 4), dict(stride=2, padding="same", output_padding=0), rules="keras", w_shape=(3, 2, 3)),
     Case("JAX", (2, 3, 4, 3), dict(stride=2, dilation=2), rules="jax", w_shape=(3, 2, 3, 2)),
     Case("JAX, turned, large pads", (2, 3, 4), dict(padding=((5, 4),), transpose_kernel=True), rules="jax", w_shape=(3, 2, 3)),
+    Case(
+        "JAX, uint8 that wraps around",
+        (2, 3, 4, 3),
+        dict(stride=2),
+        rules="jax",
+        dtype="uint8",
+        w_shape=(3, 2, 3, 2),
+        fill="limits",
+    ),
+    Case("JAX, bool", (2, 3, 4), dict(stride=2, padding="valid"), rules="jax", dtype="bool", w_shape=(3, 2, 3), fill="ties"),
+    Case(
+        "JAX, int8 summed in int32",
+        (1, 3, 4),
+        dict(preferred_dtype="int32"),
+        rules="jax",
+        dtype="int8",
+        w_shape=(3, 2, 3),
+        fill="limits",
+    ),
+    Case(
+        "PyTorch, int64",
+        (2, 4, 4, 3),
+        dict(stride=2, groups=2, dilation=2),
+        rules="pytorch",
+        dtype="int64",
+        w_shape=(4, 3, 3, 3),
+        bias=True,
+        fill="limits",
+    ),
     Case("Core ML, to a size", (2, 4, 4), dict(stride=2, output_size=10, groups=2), rules="coreml", w_shape=(4, 2, 3)),
     Case("ONNX, to a size", (2, 4, 4, 3), dict(stride=2, output_shape=(8, 9), groups=2), rules="onnx", w_shape=(4, 2, 3, 3)),
     Case("ONNX Runtime", (2, 3, 4), dict(stride=5, padding="SAME_UPPER"), rules="onnxruntime", w_shape=(3, 2, 3)),
@@ -56,6 +85,9 @@ CASES = (
 )
 
 REFUSALS = (
+    Refusal("int32", (1, 1, 2), {}, ("no rule for int32 arrays", "int64"), rules="pytorch", dtype="int32", w_shape=(1, 1, 2)),
+    Refusal("no filters", (1, 1, 2), {}, ("w has no output channels",), rules="pytorch", w_shape=(1, 0, 2)),
+    Refusal("no channels", (1, 0, 2), {}, ("not divisible by groups, or empty",), rules="pytorch", w_shape=(0, 1, 2)),
     Refusal(
         "an empty output",
         (1, 1, 2),

@@ -113,7 +113,8 @@ def filled(
         y_shape = (*shape[:2], *out) if plan.layout is Layout.CHANNELS_FIRST else (shape[0], *out, shape[-1])
         drawn = plan.reduce.value == "stochastic"
         arrays.append((rng.integers(1, 9, y_shape) / 8).astype(dtype) if drawn else None)
-    return Inputs(plan, tuple(arrays), integers(rng, y_shape, dtype))
+    result = np.dtype(HALF.get(plan.output_dtype, plan.output_dtype))
+    return Inputs(plan, tuple(arrays), integers(rng, y_shape, result))
 
 
 def integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

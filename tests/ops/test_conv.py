@@ -203,3 +203,59 @@ def test_mixed_types_are_refused() -> None:
 def test_a_bias_of_another_length() -> None:
     with pytest.raises(astride.ArrayError, match="b does not fit the plan"):
         astride.conv(np.ones((1, 1, 4)), DIGITS, np.zeros(2))
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize(("dtype", "expected"), [("int8", 44), ("uint8", 44), ("int16", 300), ("bool", True)])
+def test_whole_numbers_wrap_around_in_their_type(rung: str, dtype: str, expected: int) -> None:
+    """100 + 100 + 100 is 300, less 256 is 44; of bools it is "or"."""
+    x, w = np.full((1, 1, 3), 100).astype(dtype), np.ones((1, 1, 3), dtype)
+    y = astride.conv(x, w, rules="jax", backend=rung)
+    assert (y.dtype, y.tolist()) == (np.dtype(dtype), [[[expected]]])
+
+
+def test_whole_numbers_have_no_gradient() -> None:
+    x, w = np.arange(4).reshape(1, 1, 4), np.ones((1, 1, 2), int)
+    y, pull = astride.vjp(astride.conv, x, w, rules="pytorch")
+    assert pull(y) == (None, None)
+    from astride import dispatch
+
+    plan = astride.plan("conv", x.shape, w_shape=w.shape, dtype="int64", rules="pytorch")
+    _, saved = dispatch.forward(plan, x, w, save=True)
+    assert saved is not None
+    with pytest.raises(astride.UnsupportedError, match="integers have no gradient"):
+        dispatch.backward(plan, y, saved)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_complex_numbers_are_four_real_convolutions(rung: str, rng: np.random.Generator) -> None:
+    a, b, u, v = (rng.integers(-4, 5, shape).astype(float) for shape in ((2, 2, 5, 4),) * 2 + ((3, 2, 2, 3),) * 2)
+    y = astride.conv(a + 1j * b, u + 1j * v, padding=1, rules="pytorch", backend=rung)
+    assert (y.real == astride.conv(a, u, padding=1) - astride.conv(b, v, padding=1)).all()
+    assert (y.imag == astride.conv(a, v, padding=1) + astride.conv(b, u, padding=1)).all()
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize(("rules", "dx", "dw"), [("pytorch", -2j, 3 - 1j), ("jax", 2j, 3 + 1j)])
+def test_conjugates_in_gradients(rung: str, rules: str, dx: complex, dw: complex) -> None:
+    """y = x w: PyTorch's gradient of w is the conjugate of x, JAX's x itself."""
+    x, w = np.array([[[3 + 1j]]]), np.array([[[2j]]])
+    with astride.use(backend=rung):
+        y, pull = astride.vjp(astride.conv, x, w, rules=rules)
+        assert (y.item(), *(g.item() for g in pull(np.ones_like(y))[:2])) == (-2 + 6j, dx, dw)
+    if rules == "pytorch":
+        _, again = astride.vjp(pull, np.ones_like(y))
+        with pytest.raises(astride.UnsupportedError, match="conjugate gradients have no double backward"):
+            again((np.ones_like(x), None))
+
+
+def test_pytorchs_convolution_of_no_channels_has_no_channels() -> None:
+    x, w, b = np.ones((1, 0, 4, 4)), np.ones((5, 0, 2, 2)), np.ones(5)
+    y, pull = astride.vjp(F.conv2d, x, w, b)
+    assert y.shape == (1, 0, 3, 3)
+    assert [g.shape for g in pull(y)] == [x.shape, w.shape, b.shape]
+    assert not pull(y)[2].any()
+    assert F.conv2d(np.ones((0, 2, 4, 4), bool), np.ones((3, 2, 2, 2), bool)).shape == (0, 3, 3, 3)
+    for bad in (np.ones((0, 0, 2, 2)), np.ones((5, 1, 2, 2)), np.ones((5, 0, 7, 2))):
+        with pytest.raises(astride.AstrideError):
+            F.conv2d(x, bad)
