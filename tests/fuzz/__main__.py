@@ -39,7 +39,8 @@ def run(seconds: float, folder: Path, seed: int = 1, examples: int | None = None
             done += result["done"]
         else:
             name = f"finding_{seed}_died"
-            (folder / "current").rename(folder / name)
+            if (folder / "current").exists():
+                (folder / "current").rename(folder / name)
             findings[died] = name
             done += 1
         seed += 1

@@ -74,7 +74,7 @@ def corpus() -> dict[str, list[bytes]]:
     models = [_written(lambda path: proto.write_caffemodel(path, net, blobs))]
     record = proto.message("SolverState")(iter=3, learned_net="x", current_step=1)
     states = [_written(lambda path: proto.write_solverstate(path, record, [a for own in blobs for a in own]))]
-    states += [_written(lambda path: proto.write_blob(path, np.ones((1, 3, 4, 5), "f4"), legacy=True))]
+    means = [_written(lambda path: proto.write_blob(path, np.ones((1, 3, 4, 5), "f4"), legacy=True))]
     hdf5 = _hdf5({layer.name: own for layer, own in zip(net.layer, blobs, strict=True) if own})
     texts = [small, *(path.read_bytes() for path in sorted(folder.glob("*.prototxt")) if path.name != "small.prototxt")]
     return {
@@ -83,6 +83,8 @@ def corpus() -> dict[str, list[bytes]]:
         "weights": models + hdf5,
         "binary": [*models, net.SerializeToString()],
         "state": states,
+        "blob": means,
+        "message": [proto.parse(_SOLVER, "SolverParameter").message.SerializeToString()],
     }
 
 
@@ -243,4 +245,6 @@ INPUTS: dict[str, st.SearchStrategy[tuple[str, bytes]]] = {
     "weights": mutated("weights").map(lambda content: ("weights", content)),
     "binary": mutated("binary").map(lambda content: ("binary", content)),
     "state": mutated("state").map(lambda content: ("state", content)),
+    "blob": mutated("blob").map(lambda content: ("blob", content)),
+    "message": mutated("message").map(lambda content: ("message", content)),
 }

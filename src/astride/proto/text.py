@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from astride.errors import ArgumentError, PrototxtError
 from astride.proto import text_values
-from astride.proto.limits import MAX_DEPTH, MAX_FAULTS, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
+from astride.proto.limits import MAX_DEPTH, MAX_FAULTS, MAX_LAYERS, MAX_MESSAGES, MAX_NEAREST, MAX_TEXT_BYTES
 from astride.proto.schema import Field, Message, MessageType, Schema, nearest
 from astride.proto.sniff import Source, open_model
 from astride.proto.text_format import format as format
@@ -277,7 +277,7 @@ class _Parser:
     def unknown_field(self, name: Token, entry: MessageType, depth: int) -> None:
         known = (entry.name, name.text)
         if known not in self.similar:
-            self.similar[known] = nearest(name.text, entry.fields)
+            self.similar[known] = nearest(name.text, entry.fields) if len(self.similar) < MAX_NEAREST else None
         near = self.similar[known]
         if len(self.parsed.unknown) > MAX_MESSAGES:
             raise self.text.error(name.start, f"more than {MAX_MESSAGES} unknown fields: this is no Caffe network")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from astride.errors import ModelFileError
 from astride.proto.blobs import PAYLOADS, RAW, RAW_TYPES, BlobArray, BlobFault, Pieces, Raw, blob_array
-from astride.proto.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
+from astride.proto.limits import MAX_DEPTH, MAX_FIELDS, MAX_FILE_BYTES, MAX_LAYERS, MAX_MESSAGES, MAX_TEXT_BYTES
 from astride.proto.schema import Field, Schema
 from astride.proto.wire_fields import FIXED32, FIXED64, LENGTH, VARINT, WireFault, WireField, encode_varint, fields, varint
 
@@ -69,6 +69,7 @@ class _Cutter:
         self.source = source
         self.way: list[_Place] = []
         self.messages = 0
+        self.fields = 0
         self.rest_bytes = 0
         self.blobs: dict[tuple[str, int], list[BlobArray]] = {}
 
@@ -98,6 +99,9 @@ class _Cutter:
         rest = bytearray()
         copied = start
         for item in fields(self.view, start, end):
+            self.fields += 1
+            if self.fields > MAX_FIELDS:
+                raise WireFault(f"more than {MAX_FIELDS} fields: no real network has so many", item.at)
             schema_field = known.get(item.number)
             if schema_field is None or item.wire != LENGTH:
                 continue

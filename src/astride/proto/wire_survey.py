@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
-from astride.proto.limits import MAX_DEPTH
+from astride.proto.limits import MAX_DEPTH, MAX_FAULTS
 from astride.proto.schema import Field, Schema
 from astride.proto.wire_fields import FIXED32, FIXED64, LENGTH, VARINT, WireFault, WireField, fields, varint
 
@@ -29,10 +30,10 @@ class Surprise(NamedTuple):
         return f"field {self.number} of {self.message}{where} {self.problem}"
 
 
-def survey(data: bytes, message: str, schema: Schema) -> list[Surprise]:
-    """All fields of a binary message, and of the messages in it, that the schema cannot explain, in the order of the bytes."""
+def survey(data: bytes, message: str, schema: Schema, most: int = MAX_FAULTS) -> list[Surprise]:
+    """The first fields of a binary message, and of the messages in it, that the schema cannot explain."""
     view = memoryview(data)
-    return list(_walk(view, message, 0, len(view), schema, "", 1))
+    return list(islice(_walk(view, message, 0, len(view), schema, "", 1), most))
 
 
 @dataclass(slots=True)
