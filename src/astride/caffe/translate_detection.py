@@ -139,7 +139,7 @@ def _image_sizes(path: str) -> list[tuple[int, int]]:
                 "the list of image sizes is too large", given={"name_size_file": path}, required=f"<= {MOST_BYTES}"
             )
         words = Path(path).read_text(encoding="utf-8", errors="replace").split()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         raise ModelFileError(
             "the list of image sizes cannot be read", given={"name_size_file": path}, because=str(error)
         ) from None
