@@ -7,17 +7,30 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from . import io
 from ._calls import Array, Arrays, FilePath
 from .proto import caffe_pb2
 from .pycaffe import Net
 
 
+def first_input(net: Net) -> str:
+    """The name of the network's first input. Raises ArgumentError: it has none, as a text for training."""
+    if not net.inputs:
+        raise ArgumentError(
+            "the network has no input, but layers that read data",
+            given={"layers": [layer.name for layer in net._net.layers[:3]]},
+            required="an Input layer, or input: and input_shape in the text",
+            hint='layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 ... } } } in their place',
+        )
+    return net.inputs[0]
+
+
 def transformer(
     net: Net, mean: Any = None, input_scale: float | None = None, raw_scale: float | None = None, channel_swap: Any = None
 ) -> io.Transformer:
     """The way from images to the network's first input, (H, W, K) to (K, H, W), with what else is given."""
-    name = net.inputs[0]
+    name = first_input(net)
     made = io.Transformer({name: net.blobs[name].shape})
     made.set_transpose(name, (2, 0, 1))
     if mean is not None:
