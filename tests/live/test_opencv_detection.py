@@ -111,6 +111,25 @@ def test_regions(layer: str, channels: int, seed: int, tmp_path: Path) -> None:
     assert_near(ours, theirs, TOLERANCE, layer)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_proposal(seed: int, tmp_path: Path) -> None:
+    """Regions of any size: OpenCV leaves none out for being small."""
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(size=(1, 18, 6, 7)).astype(np.float32)
+    moves = (0.3 * rng.normal(size=(1, 36, 6, 7))).astype(np.float32)
+    image = np.array([[96, 112, 1, 1]], np.float32)
+    options = (
+        "ratio: 0.5 ratio: 1 ratio: 2 scale: 1 scale: 2 scale: 4 min_size: 0 pre_nms_topn: 200 post_nms_topn: 40 nms_thresh: 0.7"
+    )
+    layer = 'layer { name: "p" type: "Proposal" bottom: "scores" bottom: "moves" bottom: "image" top: "p" '
+    text = net_text(
+        {"scores": scores.shape, "moves": moves.shape, "image": image.shape}, f"{layer} proposal_param {{ {options} }} }}"
+    )
+    _, ours, theirs = both(text, tmp_path, scores=scores, moves=moves, image=image)
+    assert ours.shape == (40, 5)
+    assert_near(ours, theirs, TOLERANCE, text)
+
+
 CONVOLUTION = """
 layer {{ name: "{name}" type: "Convolution" bottom: "{bottom}" top: "{name}"
   convolution_param {{ num_output: {outputs} kernel_size: 3 pad: 1 stride: {stride}
