@@ -88,6 +88,6 @@ def values(schema: proto.Schema, owner: str, field: Field) -> st.SearchStrategy[
         "float": st.floats(width=32, allow_nan=False),
         "double": st.floats(allow_nan=False),
         "bool": st.booleans(),
-        "string": st.text(max_size=20),
+        "string": st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20),
         "bytes": st.binary(max_size=20),
     }[field.type]

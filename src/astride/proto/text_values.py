@@ -56,6 +56,9 @@ def string(field: Field, literals: Sequence[str]) -> str | bytes:
     raw = b"".join(_unescaped(literal[1:-1]) for literal in literals)
     if field.type == "bytes":
         return raw
+    if b"\0" in raw:
+        # Names of layers and files: C ends them there, and no file system has one.
+        raise BadValue(f"the string of {field.name} has a null byte", "leave it out")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:

@@ -189,7 +189,8 @@ class _Cutter:
 
     def check_string(self, schema_field: Field, item: WireField) -> None:
         try:
-            str(self.view[item.body : item.stop], "utf-8")
+            if "\0" in str(self.view[item.body : item.stop], "utf-8"):
+                raise WireFault(f"the string of {schema_field.name} has a null byte", item.body)
         except UnicodeDecodeError as error:
             raise WireFault(f"the string of {schema_field.name} is not UTF-8", item.body + error.start) from error
 
