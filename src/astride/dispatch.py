@@ -6,6 +6,7 @@ A named backend (or rung, `reference:loops2`) never falls back: it computes or t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,13 +85,16 @@ def forward(
     Raises ArrayError: dtype, rank, sizes or layout differ from the plan, or `out` does not fit or overlaps an input;
     ArgumentError: the result, or what the kernel works in, does not fit into memory; and what `choose` raises.
     """
-    given = (*arrays, *[None] * (len(plan.roles) - len(arrays)))
+    given = arrays if len(arrays) == len(plan.roles) else (*arrays, *[None] * (len(plan.roles) - len(arrays)))
     try:
-        shape = _check(plan, given)
-        y = _new(shape, _dtype(plan.output_dtype, given[0])) if out is None else _check_out(plan, out, shape, given)
-        chosen = choose(plan, backend)
-        with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
-            result, saved = chosen.kernel.forward(plan, *[_native(a) for a in given], out=y, save=save)
+        ready = _prepared(plan, given, backend or settings.current().backend)
+        shape, chosen = ready.shape, ready.chosen
+        y = _new(shape, ready.dtype) if out is None else _check_out(plan, out, shape, given)
+        if not chosen.kernel.numpy:
+            result, saved = chosen.kernel.forward(plan, *map(_native, given), out=y, save=save)
+        else:
+            with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
+                result, saved = chosen.kernel.forward(plan, *map(_native, given), out=y, save=save)
     except AstrideError as error:
         raise error.within(operator=plan.op, given=_named(plan, given))
     except MemoryError as error:
@@ -102,6 +106,49 @@ def forward(
             operator=plan.op,
         ) from error
     return result, None if saved is None else replace(saved, kernel=chosen.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A plan whose arrays have been checked and whose kernel is chosen: true of all arrays of these shapes and dtypes."""
+
+    plan: Plan
+    shapes: tuple[Shape | None, ...]
+    dtypes: tuple[Any, ...]
+    shape: Shape
+    dtype: np.dtype[Any]
+    chosen: Choice
+
+    def fits(self, plan: Plan, arrays: Arrays) -> bool:
+        if plan is not self.plan:
+            return False
+        for array, shape, dtype in zip(arrays, self.shapes, self.dtypes, strict=False):
+            if array is None:
+                if shape is not None:
+                    return False
+            elif type(array) is not np.ndarray or array.shape != shape or array.dtype is not dtype:
+                return False
+        return len(arrays) == len(self.shapes)
+
+
+READY_KEPT = 1024
+_ready: dict[tuple[int, str], _Ready] = {}
+
+
+def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
+    """The checks and the choice of a call, remembered for the next one. Raises what they raise."""
+    ready = _ready.get((id(plan), wanted)) if isinstance(wanted, str) else None
+    if ready is not None and ready.fits(plan, arrays):
+        return ready
+    shape = _check(plan, arrays)
+    dtype = _dtype(plan.output_dtype, arrays[0])
+    shapes, dtypes = tuple(None if a is None else a.shape for a in arrays), tuple(None if a is None else a.dtype for a in arrays)
+    ready = _Ready(plan, shapes, dtypes, shape, dtype, choose(plan, wanted))
+    if plan.op != "window_reduce":  # whose kernels come and go with the user's function
+        if len(_ready) >= READY_KEPT:
+            _ready.clear()
+        _ready[id(plan), wanted] = ready
+    return ready
 
 
 def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None = None, backend: str | None = None) -> Arrays:
@@ -176,7 +223,8 @@ def _check(plan: Plan, arrays: Arrays) -> Shape:
 def _new(shape: Shape, dtype: np.dtype[Any]) -> Array:
     """An array for the result. Raises ArgumentError: it is larger than the memory that is free."""
     hint = "a larger stride, less padding or a smaller batch; or out=, an array on disk (numpy.memmap)"
-    settings.refuse_beyond_memory("the result", shape, dtype.name, dtype.itemsize, hint)
+    if math.prod(shape) * dtype.itemsize >= settings.ASKED_FROM:
+        settings.refuse_beyond_memory("the result", shape, dtype.name, dtype.itemsize, hint)
     return np.empty(shape, dtype)
 
 

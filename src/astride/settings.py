@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,12 @@ def current() -> Settings:
 def threads() -> int:
     """How many threads a backend may use: the setting, else the affinity mask capped by OMP_NUM_THREADS."""
     chosen = current().threads
-    if chosen is not None:
-        return chosen
+    return chosen if chosen is not None else _available()
+
+
+@cache
+def _available() -> int:
+    """The CPUs this process may run on, capped by OMP_NUM_THREADS; asked once."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available

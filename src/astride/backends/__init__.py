@@ -11,6 +11,7 @@ from .protocol import Backend
 
 BACKENDS: dict[str, tuple[str, str]] = {
     "reference": ("astride.backends.reference", "part of astride"),
+    "cpu": ("astride.backends.cpu", "pip install llvmlite"),
 }
 """name -> (module with `BACKEND`, how to install it), in the order `auto` asks."""
 

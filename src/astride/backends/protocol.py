@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,13 +60,14 @@ def accepts_all(plan: Any) -> str | None:
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One way to compute one operator. `declines(plan)` is None, or the reason why not.
-    `twice` is None without double backward."""
+    `twice` is None without double backward. `numpy` says that NumPy computes, whose warnings about NaN have to be off."""
 
     name: str
     forward: Forward
     backward: Backward
     declines: Callable[[Any], str | None] = accepts_all
     twice: Twice | None = None
+    numpy: bool = True
 
 
 class Backend(Protocol):
@@ -74,6 +76,12 @@ class Backend(Protocol):
     name: str
 
     def kernels(self, op: str) -> tuple[Kernel, ...]: ...
+
+
+@lru_cache(maxsize=64)
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """A dtype's name, which NumPy puts together anew each time."""
+    return dtype.name
 
 
 def offset_dtype(taps: int) -> np.dtype[Any]:
@@ -104,6 +112,7 @@ __all__ = [
     "Saved",
     "Twice",
     "accepts_all",
+    "dtype_name",
     "no_offset",
     "offset_dtype",
 ]

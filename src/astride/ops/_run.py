@@ -17,6 +17,10 @@ from ..rules import rule
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
+PLANS_KEPT = 1024
+_plans: dict[Any, Any] = {}
+"""Plans made so far, by what they were made of: a rule is a pure function."""
+
 
 def as_array(value: Any, name: str, *, also_complex: bool = False) -> Array:
     """An array as it is, or nested numbers made one. Raises ArrayError for anything that holds no real numbers, or complex ones
@@ -61,6 +65,10 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
     Arguments left at None are the rule's own defaults, but where the rule says that None is a value of its own (Chainer's
     `pad_value`). Raises ArgumentError for one the rule does not have, naming those it has.
     """
+    key = _key(op, rules, shapes, arguments)
+    made = None if key is None else _plans.get(key)
+    if made is not None:
+        return made
     try:
         function = rule(rules, op)
         takes_none = {p.name for p in inspect.signature(function).parameters.values() if "None" in str(p.annotation)}
@@ -74,9 +82,41 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
         for name in known:
             if name not in kept and inspect.signature(function).parameters[name].default is inspect.Parameter.empty:
                 raise ArgumentError(f"the {name.replace('_', ' ')} is not given", given={name: None}, hint=f"{name}=2")
-        return function(*shapes, **kept)
+        made = function(*shapes, **kept)
     except AstrideError as error:
         raise error.within(operator=op, rules=rules, given=given)
+    if key is not None:
+        if len(_plans) >= PLANS_KEPT:
+            _plans.clear()
+        _plans[key] = made
+    return made
+
+
+def _key(op: str, rules: str, shapes: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+    """What a plan depends on, where all of it is plain data; None where it is not, or where a plan names a user's function."""
+    if op == "window_reduce":
+        return None
+    parts: list[Any] = [op, rules]
+    for value in (*shapes, *arguments.values()):
+        if not _freeze(value, parts):
+            return None
+    return (*parts, *arguments)
+
+
+def _freeze(value: Any, parts: list[Any]) -> bool:
+    """Append a value with its type (1, 1.0 and True are three); False for one that is not plain data."""
+    kind = type(value)
+    parts.append(kind)
+    if kind is int or kind is str or kind is bool or value is None:
+        parts.append(value)
+    elif kind is float:
+        parts.append(repr(value))  # -0.0 is not 0.0
+    elif kind is tuple or kind is list:
+        parts.append(len(value))
+        return all(_freeze(part, parts) for part in value)
+    else:
+        return False
+    return True
 
 
 def run(

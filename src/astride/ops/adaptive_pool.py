@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import tape
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ..errors import ArgumentError
 from ._run import as_array, make_plan, run
 from .max_pool import indices_of
@@ -48,7 +48,7 @@ def adaptive_pool(
         "adaptive_pool",
         rules,
         x.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x, "output_size": output_size},
         output_size=() if output_size is None else output_size,
         reduce=reduce,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ._run import as_array, make_plan, run
 
 
@@ -42,7 +42,7 @@ def avg_pool(
         "avg_pool",
         rules,
         x.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x},
         kernel=kernel,
         stride=stride,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ..errors import ArrayError
 from ._run import as_array, make_plan, run
 
@@ -70,7 +70,7 @@ def conv_integer(
         rules,
         x.shape,
         w.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x, "w": w},
         w_dtype=w.dtype.name,
         y_dtype="int32" if y_zero is None else y_zero.dtype.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ._run import as_array, make_plan, run
 
 
@@ -50,7 +50,7 @@ def conv_transpose(
         rules,
         x.shape,
         w.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given=given,
         stride=stride,
         padding=padding,

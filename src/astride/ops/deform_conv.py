@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ._run import as_array, make_plan, run
 
 
@@ -60,7 +60,7 @@ def deform_conv(
         rules,
         x.shape,
         w.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given=given,
         stride=stride,
         padding=padding,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import tape
-from ..backends.protocol import Array, Saved
+from ..backends.protocol import Array, Saved, dtype_name
 from ..errors import ArgumentError
 from ..plan import FractionalPlan
 from ..plan.kinds import Layout
@@ -59,7 +59,7 @@ def fractional_pool(
         "fractional_pool",
         rules,
         x.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x},
         kernel=kernel,
         output_size=output_size,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ..errors import ArgumentError, ArrayError, AstrideError
 from ._run import as_array, make_plan, run
 
@@ -54,7 +54,7 @@ def global_pool(
             OPERATORS[reduce],
             rules,
             x.shape,
-            x.dtype.name,
+            dtype_name(x.dtype),
             given={"x": x},
             kernel=sizes,
             stride=(1,) * len(sizes),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import tape
-from ..backends.protocol import Array, Saved, no_offset
+from ..backends.protocol import Array, Saved, dtype_name, no_offset
 from ..errors import ArgumentError
 from ..plan import PoolPlan
 from ..plan.kinds import IndexBase, Layout, Unpicked
@@ -68,7 +68,7 @@ def extreme(
         op,
         rules,
         x.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x},
         kernel=kernel,
         stride=stride,

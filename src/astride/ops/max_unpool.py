@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ._run import as_array, make_plan, run
 
 
@@ -44,7 +44,7 @@ def max_unpool(
         "max_unpool",
         rules,
         x.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x, "indices": indices},
         kernel=kernel,
         stride=stride,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ..errors import ArgumentError, ArrayError
 from ..plan import Shape
 from ..plan.kinds import Reduce
@@ -61,7 +61,7 @@ def stochastic_pool(
         "stochastic_pool",
         rules,
         x.shape,
-        x.dtype.name,
+        dtype_name(x.dtype),
         given={"x": x},
         kernel=kernel,
         stride=stride,

@@ -278,7 +278,8 @@ class Function:
         name = f"llvm.masked.load.{self._suffix(kind)}.p0"
         self.declarations.add(f"declare {kind} @{name}(ptr, i32, {mask.type}, {kind})")
         fill = self.value(kind, other)
-        return self.emit(kind, f"call {kind} @{name}(ptr {pointer.text}, i32 {step}, {mask.type} {mask.text}, {kind} {fill.text})")
+        given = f"ptr {pointer.text}, i32 {step}, {mask.type} {mask.text}, {kind} {fill.text}"
+        return self.emit(kind, f"call {kind} @{name}({given})")
 
     def store(self, value: Value, pointer: Value, *, mask: Value | None = None, streaming: bool = False) -> None:
         """Unaligned store; lanes whose mask is off stay. `streaming` goes past the caches and needs aligned memory."""

@@ -29,7 +29,9 @@ class Machine:
     @property
     def relax(self) -> str:
         """The instruction that tells the CPU that a loop only waits."""
-        return "pause" if self.triple.startswith(("x86", "i686")) else "yield" if self.triple.startswith(("aarch64", "arm64")) else ""
+        if self.triple.startswith(("x86", "i686")):
+            return "pause"
+        return "yield" if self.triple.startswith(("aarch64", "arm64")) else ""
 
 
 NAMED = {

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...plan.kinds import Nan, Start, Tie, Unpicked
+from ...plan.kinds import Start, Tie, Unpicked
 from .extremes import FIRST_TAP_STARTS, Extreme
-from .gradients import Gather, Gradient
 from .ir import BITS, Function, Value, Variable, element, module, size, vector
 from .machine import Machine
-from .numbers import absolute, converted
+from .numbers import absolute
 from .sums import Sum, Total
 from .window import (
     DILATION,
@@ -24,7 +23,7 @@ from .window import (
     KERNEL,
     OUT,
     SIZE,
-    Cover,
+    Place,
     Spec,
     Window,
     fields,
@@ -76,8 +75,7 @@ def forward(spec: Spec, across: Across | None, machine: Machine) -> str:
         plane, place = unit // (out[0] * out[1]), unit % (out[0] * out[1])
         depth, height = Window.read(f, tables[0], place // out[1]), Window.read(f, tables[1], place % out[1])
         x = f.at(f.a, ((plane * size_[0] + depth.pixel) * size_[1] + height.pixel) * size_[2] * pixel)
-        y, offsets = f.at(f.b, unit * out[2] * pixel), f.at(f.c, unit * out[2] * max(spec.offsets, 1))
-        line = Line(depth, height, x, y, offsets)
+        line = Line(depth, height, x, Place(f.b, f.c).moved(f, spec, unit * out[2]))
         some = (depth.count * height.count) > 0 if across is not None else f.value("i1", False)
         with f.when(some, likely=True) as none:
             if across is not None:
@@ -96,8 +94,7 @@ class Line:
     depth: Window
     height: Window
     x: Value
-    y: Value
-    offsets: Value
+    results: Place
 
 
 class Rows:
@@ -120,19 +117,15 @@ class Rows:
         f, spec, bytes_ = self.f, self.spec, self.spec.number.bytes
         with f.loop(start, start + count) as column:
             axes = (line.depth, line.height, Window.read(f, self.table, column))
-            y, offset = f.at(line.y, column * bytes_), f.at(line.offsets, column * max(spec.offsets, 1))
+            place = line.results.moved(f, spec, column)
             state = new_state(f, spec, 1)
             with f.when((axes[0].count * axes[1].count * axes[2].count) > 0, likely=True) as none:
-                base, first = f.at(line.x, axes[2].pixel * bytes_), first_number(f, axes, self.kernel)
-                state.start(spec.number.load(f, base, 1), first)
+                base = f.at(line.x, axes[2].pixel * bytes_)
+                state.start(spec.number.load(f, base, 1), first_number(f, axes, self.kernel))
                 walk(f, axes, self.kernel, self.steps, base, lambda p, n: state.take(spec.number.load(f, p, 1), n))
-                finish(f, spec, state, axes, self.kernel, y)
-                if spec.offsets:
-                    f.store(state.offset(first), offset)
+                finish(f, spec, state, axes, self.kernel, place)
                 with none.otherwise():
-                    finish_empty(f, spec, state, axes, y)
-                    if spec.offsets:
-                        f.store(state.no_offset(), offset)
+                    finish_empty(f, spec, state, axes, place)
 
     # All windows of a tile at once
 
@@ -184,7 +177,7 @@ class Rows:
         f, n = self.f, self.lanes
         identity = 0 if isinstance(self.spec, Sum) else self.spec.worst(self.spec.start)
         f.store(f.value(vector(n, self.held), identity), self._at(self.values, i))
-        if self.places is not None:
+        if isinstance(self.spec, Extreme) and self.places is not None:
             f.store(f.value(vector(n, self.spec.index), -1), self._at(self.places, i, self.spec.index))
 
     def _at(self, buffer: Value, i: Value, kind: str = "") -> Value:
@@ -244,7 +237,7 @@ class Rows:
         self, line: Line, across: Across, start: Value, i: Value, count: Value | None, doubt: Variable
     ) -> None:
         """One vector of outputs, of which `count` are wanted."""
-        f, spec, n = self.f, self.spec, self.lanes
+        f, spec = self.f, self.spec
         taps = self._taps(self.values, self.held, across, i)
         if isinstance(spec, Sum):
             total = taps[0]
@@ -255,8 +248,8 @@ class Rows:
             value, place = self._choose(spec, across, taps, i, doubt)
             if place is not None:
                 places = place.to(f"i{8 * spec.offsets}")
-                self._store(places, f.at(line.offsets, (start + i) * spec.offsets), count)
-        self._store(spec.number.narrow(f, value), f.at(line.y, (start + i) * spec.number.bytes), count)
+                self._store(places, line.results.moved(f, spec, start + i).offsets, count)
+        self._store(spec.number.narrow(f, value), line.results.moved(f, spec, start + i).y, count)
 
     def _taps(self, buffer: Value, kind: str, across: Across, i: Value) -> list[Value]:
         """For each tap along the width the vector of what n outputs read: every stride-th column from the tap's own on."""

@@ -10,7 +10,6 @@ from .gradients import Gather, Gradient
 from .ir import Function, Value, module, size, vector
 from .machine import Machine
 from .pool_first import BUFFER, Across
-from .tables import COVER
 from .window import FIRST_FREE, KERNEL, OUT, SIZE, Cover, fields, kernel_function, saved_part
 
 COVERS, PAD, TILE, SHARES = FIRST_FREE + 4, FIRST_FREE + 1, FIRST_FREE + 2, FIRST_FREE + 10
@@ -187,7 +186,7 @@ class Rows:
 
     def _copy_out(self, dx: Value, first: Value, count: Value) -> None:
         """The finished columns that lie in the image."""
-        f, spec, n = self.f, self.spec, self.lanes
+        f, spec = self.f, self.spec
         left, right = f.larger(-first, 0), f.smaller(self.size[2] - first, count)
 
         def block(i: Value, lanes: int) -> None:

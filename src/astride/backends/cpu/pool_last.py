@@ -12,6 +12,7 @@ from .extremes import Extreme
 from .gradients import Gather, Gradient
 from .ir import Function, Value, module
 from .machine import Machine
+from .sums import Sum
 from .window import (
     CHANNELS,
     DILATION,
@@ -20,6 +21,7 @@ from .window import (
     OUT,
     SIZE,
     Cover,
+    Place,
     Spec,
     Window,
     fields,
@@ -54,12 +56,12 @@ def forward(spec: Spec, machine: Machine) -> str:
             axes = (depth, height, Window.read(f, tables[2], column))
             x = f.at(f.a, (line + axes[2].pixel) * pixel)
             place = (unit * out[2] + column) * channels
-            y, offsets = f.at(f.b, place * spec.number.bytes), f.at(f.c, place * max(spec.offsets, 1))
+            results = Place(f.b, f.c).moved(f, spec, place)
             some = (axes[0].count * axes[1].count * axes[2].count) > 0
             with f.when(some, likely=True) as none:
-                _channels(f, spec, machine, channels, _over_taps(f, spec, axes, kernel, steps, x, y, offsets))
+                _channels(f, spec, machine, channels, _over_taps(f, spec, axes, kernel, steps, x, results))
                 with none.otherwise():
-                    _channels(f, spec, machine, channels, _without_taps(f, spec, axes, y, offsets))
+                    _channels(f, spec, machine, channels, _without_taps(f, spec, axes, results))
     return module(f)
 
 
@@ -74,8 +76,7 @@ def _over_taps(
     kernel: list[Value],
     steps: list[Value],
     x: Value,
-    y: Value,
-    offsets: Value,
+    results: Place,
 ) -> Body:
     number = spec.number
     first = first_number(f, axes, kernel)
@@ -92,22 +93,16 @@ def _over_taps(
 
         walk(f, axes, kernel, steps, base, visit)
         for k, state in enumerate(states):
-            at = c + k * lanes
-            finish(f, spec, state, axes, kernel, f.at(y, at * number.bytes))
-            if spec.offsets:
-                f.store(state.offset(first), f.at(offsets, at * spec.offsets))
+            finish(f, spec, state, axes, kernel, results.moved(f, spec, c + k * lanes))
 
     return body
 
 
-def _without_taps(f: Function, spec: Spec, axes: tuple[Window, Window, Window], y: Value, offsets: Value) -> Body:
+def _without_taps(f: Function, spec: Spec, axes: tuple[Window, Window, Window], results: Place) -> Body:
     def body(c: Value, lanes: int, blocks: int) -> None:
         state = new_state(f, spec, lanes)
         for k in range(blocks):
-            at = c + k * lanes
-            finish_empty(f, spec, state, axes, f.at(y, at * spec.number.bytes))
-            if spec.offsets:
-                f.store(state.no_offset(), f.at(offsets, at * spec.offsets))
+            finish_empty(f, spec, state, axes, results.moved(f, spec, c + k * lanes))
 
     return body
 
@@ -153,9 +148,9 @@ def backward(spec: Gradient, machine: Machine) -> str:
 
 def width(spec: Spec | Gradient, machine: Machine) -> int:
     """Lanes of one vector of channels: as many as of the widest numbers fit."""
-    if isinstance(spec, Extreme):
-        return machine.lanes(spec.index if spec.offsets else spec.number.computed)
-    return machine.lanes(spec.index if spec.offsets else spec.accumulate)
+    if isinstance(spec, Sum):
+        return machine.lanes(spec.accumulate)
+    return machine.lanes(spec.index if spec.offsets else spec.number.computed if isinstance(spec, Extreme) else spec.accumulate)
 
 
 def _channels(f: Function, spec: Spec | Gradient, machine: Machine, channels: Value, body: Body) -> None:

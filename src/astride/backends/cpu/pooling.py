@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ... import settings
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Edge, Layout, Reduce
-from ..reference._windows import counts_inside
 from ..protocol import Array, Arrays, Saved, offset_dtype
+from ..reference._windows import counts_inside
 from . import pool_first, pool_first_gradient, pool_last
 from .cache import functions
 from .extremes import Extreme

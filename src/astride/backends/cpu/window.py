@@ -95,25 +95,42 @@ def first_number(f: Function, axes: Sequence[Window], kernel: Sequence[Value]) -
     return (depth.number * kernel[1] + height.number) * kernel[2] + width.number
 
 
-def finish(f: Function, spec: Spec, state: State, axes: Sequence[Window], kernel: Sequence[Value], y: Value) -> None:
-    """Store what the window gives, at y."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one window's results go: y, and offsets where they are saved."""
+
+    y: Value
+    offsets: Value
+
+    def moved(self, f: Function, spec: Spec, outputs: Value) -> Place:
+        """The place `outputs` windows further."""
+        return Place(f.at(self.y, outputs * spec.number.bytes), f.at(self.offsets, outputs * max(spec.offsets, 1)))
+
+
+def finish(f: Function, spec: Spec, state: State, axes: Sequence[Window], kernel: Sequence[Value], place: Place) -> None:
+    """Store what the window gives."""
     if isinstance(state, Scan):
-        spec.number.store(f, state.result(), y)
+        spec.number.store(f, state.result(), place.y)
+        if spec.offsets:
+            f.store(state.offset(first_number(f, axes, kernel)), place.offsets)
         return
-    depth, height, width = axes
-    divisor = depth.divisor * height.divisor * width.divisor * f.field(f.geometry, FIRST_FREE)
-    inside = depth.count * height.count * width.count
-    f.store(spec.number.narrow(f, state.result(divisor, kernel[0] * kernel[1] * kernel[2], inside)), y)
+    inside = axes[0].count * axes[1].count * axes[2].count
+    value = state.result(_divisor(f, axes), kernel[0] * kernel[1] * kernel[2], inside)
+    f.store(spec.number.narrow(f, value), place.y)
 
 
-def finish_empty(f: Function, spec: Spec, state: State, axes: Sequence[Window], y: Value) -> None:
+def finish_empty(f: Function, spec: Spec, state: State, axes: Sequence[Window], place: Place) -> None:
     """Store what a window without a tap inside the input gives."""
     if isinstance(state, Scan):
-        spec.number.store(f, state.empty(), y)
+        spec.number.store(f, state.empty(), place.y)
+        if spec.offsets:
+            f.store(state.no_offset(), place.offsets)
         return
-    depth, height, width = axes
-    divisor = depth.divisor * height.divisor * width.divisor * f.field(f.geometry, FIRST_FREE)
-    spec.number.store(f, state.empty(divisor), y)
+    spec.number.store(f, state.empty(_divisor(f, axes)), place.y)
+
+
+def _divisor(f: Function, axes: Sequence[Window]) -> Value:
+    return axes[0].divisor * axes[1].divisor * axes[2].divisor * f.field(f.geometry, FIRST_FREE)
 
 
 def saved_part(f: Function, spec: Gradient, place: Value, count: int) -> Value | None:

@@ -1,0 +1,8 @@
+"""Lp pooling: p-norms of windows, in vectors."""
+
+from __future__ import annotations
+
+from ..protocol import Kernel
+from .pooling import backward, declines, forward
+
+KERNELS = (Kernel("vectors", forward, backward, declines, numpy=False),)
