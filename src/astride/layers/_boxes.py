@@ -94,6 +94,7 @@ def suppressed(boxes: Array, threshold: float, *, eta: float = 1.0, pixel: float
     """
     worst = np.full(len(boxes), -np.inf, boxes.dtype)
     limit = boxes.dtype.type(threshold)
+    columns = (*np.ascontiguousarray(boxes.T), areas(boxes, pixel=pixel), boxes.dtype.type(pixel))
     kept: list[int] = []
     start = 0
     while most < 0 or len(kept) < most:
@@ -103,10 +104,21 @@ def suppressed(boxes: Array, threshold: float, *, eta: float = 1.0, pixel: float
         i = start + int(free[0])
         kept.append(i)
         start = i + 1
-        worst[start:] = np.maximum(worst[start:], overlaps(boxes[i], boxes[start:], pixel=pixel))
+        worst[start:] = np.maximum(worst[start:], _shared(columns, i, start))
         if eta < 1 and limit > 0.5:
             limit = limit * boxes.dtype.type(eta)
     return np.array(kept, np.int64)
+
+
+def _shared(columns: tuple[Array, ...], i: int, start: int) -> Array:
+    """`overlaps` of box i with those from `start` on, from columns and areas: what suppression spends its time on."""
+    left, top, right, low, area, pixel = columns
+    width = np.minimum(right[i], right[start:]) - np.maximum(left[i], left[start:]) + pixel
+    height = np.minimum(low[i], low[start:]) - np.maximum(top[i], top[start:]) + pixel
+    shared = width * height
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = shared / (area[i] + area[start:] - shared)
+    return np.asarray(np.where((width > 0) & (height > 0), ratio, shared.dtype.type(0)))
 
 
 def priors_of(blob: Array) -> tuple[Array, Array]:
