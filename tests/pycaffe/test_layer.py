@@ -59,6 +59,27 @@ class Learned(caffe.Layer):
         self.blobs[0].diff[...] += (top[0].diff * bottom[0].data).sum()
         bottom[0].diff[...] = self.blobs[0].data * top[0].diff
 
+class Batches(caffe.Layer):
+    # Reshapes its tops when it runs, as the data layers of detectors do.
+
+    def setup(self, bottom, top):
+        assert self.param_str_ == self.param_str
+        top[0].reshape(1, 3)
+
+    def set_samples(self, samples):
+        self.samples = iter(samples)
+
+    def reshape(self, bottom, top):
+        pass
+
+    def forward(self, bottom, top):
+        sample = next(self.samples)
+        top[0].reshape(*sample.shape)
+        top[0].data[...] = sample.astype(np.float32, copy=False)
+
+    def backward(self, top, propagate_down, bottom):
+        pass
+
 class NotOne:
     pass
 
@@ -148,6 +169,25 @@ def test_errors_of_the_layer_come_out_as_they_are(installed: Path) -> None:
 def test_constructors_with_and_without_the_layers_message(installed: Path) -> None:
     assert network("Handed").layers[1].message.python_param.layer == "Handed"
     assert network("Alone").layers[1].begun
+
+
+def test_a_data_layer_that_reshapes_as_it_runs(installed: Path) -> None:
+    text = """
+    layer { name: "input" type: "Python" top: "data" python_param { module: "my_layers" layer: "Batches" param_str: "x" } }
+    layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+      inner_product_param { num_output: 1 weight_filler { value: 1 } } }
+    layer { name: "loss" type: "Reduction" bottom: "ip" top: "loss" loss_weight: 1 }
+    """
+    Path("my_layers.py").write_text(LAYERS)
+    written("net.prototxt", text)
+    solver = caffe.SGDSolver(written("solver.prototxt", 'train_net: "net.prototxt" base_lr: 1 lr_policy: "fixed"'))
+    solver.net.layers[0].set_samples([np.ones((2, 3)), np.array([[1.0, 0, 0]]), np.ones((4, 3))])
+    solver.step(1)
+    assert solver.net.blobs["ip"].data.tolist() == [[3], [3]]
+    assert solver.net.params["ip"][0].data.tolist() == [[-1, -1, -1]]
+    solver.step(1)
+    assert solver.net.blobs["ip"].data.tolist() == [[-1 - 2]]
+    assert solver.net.forward()["loss"] == 4 * (-2 - 1 - 1 - 3)
 
 
 def test_training_through_a_python_layer(installed: Path) -> None:

@@ -37,6 +37,11 @@ class Layer:
     def __init__(self, *arguments: Any, **named: Any) -> None:
         pass
 
+    @property
+    def param_str_(self) -> str:
+        """The name that param_str had in 2014."""
+        return self.param_str
+
     def setup(self, bottom: Any, top: Any) -> None:
         """Once, before the first reshape: read `param_str`, add blobs."""
 
