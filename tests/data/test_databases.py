@@ -14,7 +14,7 @@ from astride.data.databases import LMDB, MOST_STEPS, LevelDB
 from astride.data.records import RecordSource
 from astride.errors import ArgumentError, ArrayError, BackendUnavailable, ModelFileError
 
-from .databases import Datum, encoded, raw, write_leveldb, write_lmdb
+from .databases import Datum, Memory, encoded, raw, write_leveldb, write_lmdb
 
 RANDOM = np.random.RandomState(8)
 IMAGES = RANDOM.randint(0, 256, (7, 3, 4, 5)).astype(np.uint8)
@@ -87,21 +87,6 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 # Records
-
-
-class Memory:
-    """A database of a list."""
-
-    path = Path("memory")
-
-    def __init__(self, records: list[bytes]) -> None:
-        self.records = records
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __getitem__(self, place: int) -> bytes:
-        return self.records[place]
 
 
 def test_batches_go_round() -> None:

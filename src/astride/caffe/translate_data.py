@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..data import Transformer, load_mean
+from ..data.annotated import AnnotatedSource, Changes, Interpolation, Warp
+from ..data.boxes import Emit, Patches
+from ..data.colours import Distortion
 from ..data.databases import LMDB, LevelDB
 from ..data.hdf5 import HDF5Source, write_hdf5
 from ..data.image_list import ImageListSource
 from ..data.records import RecordSource
 from ..data.windows import WindowSource
-from ..errors import ArgumentError, AstrideError
+from ..errors import ArgumentError, AstrideError, UnsupportedError
 from ..layers import Layer, Source
+from ..layers.annotated_data import AnnotatedData
 from ..layers.data import Data
 from ..layers.hdf5_data import HDF5Data
 from ..layers.hdf5_output import HDF5Output
@@ -23,7 +27,7 @@ from ..layers.image_data import ImageData
 from ..layers.memory_data import MemoryData
 from ..layers.window_data import WindowData
 from ..net import Phase
-from ..proto import Message
+from ..proto import Message, Schema
 from .fields import known
 from .state import enum_name
 
@@ -128,6 +132,89 @@ def _data(message: Message, phase: Phase) -> Layer:
     return _fed(Data, message, p.batch_size, source, random=_left_to_chance(t, phase, shuffle, p.rand_skip > 0))
 
 
+def _annotated_data(message: Message, phase: Phase) -> Layer:
+    p, t, a = message.data_param, message.transform_param, message.annotated_data_param
+    changes = changes_of(t, phase, tuple(_patches(each) for each in a.batch_sampler if each.use_original_image))
+    source = AnnotatedSource(
+        database(p),
+        Schema.of(message).message("AnnotatedDatum"),
+        changes=changes,
+        color=True if p.force_encoded_color else color_of(t),
+        rand_skip=p.rand_skip,
+    )
+    return _fed(AnnotatedData, message, p.batch_size, source, random=True)
+
+
+SSD_TRANSFORMER = "SSD's Caffe, src/caffe/data_transformer.cpp"
+
+
+def changes_of(t: Message, phase: Phase, patches: tuple[Patches, ...]) -> Changes:
+    """What SSD's TransformationParameter and its samplers do to each image and its boxes."""
+    if t.HasField("noise_param") and t.noise_param.prob > 0:
+        raise UnsupportedError("noise is not added to images here", given={"noise_param": "prob > 0"}, hint="no noise_param")
+    crop = (t.crop_h or t.crop_size, t.crop_w or t.crop_size)
+    e = t.expand_param
+    return Changes(
+        distort=_distortion(t.distort_param) if t.HasField("distort_param") else None,
+        expand=(e.prob, e.max_expand_ratio) if t.HasField("expand_param") else None,
+        patches=patches,
+        warp=_warp(t.resize_param) if t.HasField("resize_param") else None,
+        crop=crop if min(crop) else None,
+        random_crop=phase is Phase.TRAIN,
+        mirror=t.mirror,
+        mean=mean_of(t),
+        scale=t.scale,
+        emit=_emit(t.emit_constraint) if t.HasField("emit_constraint") else None,
+    )
+
+
+def _distortion(p: Message) -> Distortion:
+    return Distortion(
+        brightness=(p.brightness_prob, p.brightness_delta),
+        contrast=(p.contrast_prob, p.contrast_lower, p.contrast_upper),
+        saturation=(p.saturation_prob, p.saturation_lower, p.saturation_upper),
+        hue=(p.hue_prob, p.hue_delta),
+        order=p.random_order_prob,
+    )
+
+
+def _warp(p: Message) -> Warp:
+    if enum_name(p, "resize_mode") != "WARP" or p.height < 1 or p.width < 1:
+        raise UnsupportedError(
+            "images are resized by WARP only",
+            given={"resize_mode": enum_name(p, "resize_mode"), "height": p.height, "width": p.width},
+            required="resize_mode: WARP with height >= 1 and width >= 1",
+            because=SSD_TRANSFORMER,
+            hint="resize_param { resize_mode: WARP height: 300 width: 300 }",
+        )
+    values = p.DESCRIPTOR.fields_by_name["interp_mode"].enum_type.values_by_number
+    ways = tuple(Interpolation(values[number].name.lower()) for number in p.interp_mode)
+    return Warp((p.height, p.width), ways or (Interpolation.LINEAR,), p.prob)
+
+
+def _emit(p: Message) -> Emit:
+    return Emit(p.emit_overlap if enum_name(p, "emit_type") == "MIN_OVERLAP" else None)
+
+
+def _patches(p: Message) -> Patches:
+    """What a BatchSampler draws: without any fields the whole image."""
+    s, c = p.sampler, p.sample_constraint
+
+    def limits(name: str) -> tuple[float | None, float | None]:
+        given = known(c, f"min_{name}", f"max_{name}")
+        return given.get(f"min_{name}"), given.get(f"max_{name}")
+
+    return Patches(
+        scale=(s.min_scale, s.max_scale),
+        aspect=(s.min_aspect_ratio, s.max_aspect_ratio),
+        overlap=limits("jaccard_overlap"),
+        sample_coverage=limits("sample_coverage"),
+        object_coverage=limits("object_coverage"),
+        most=p.max_sample if p.HasField("max_sample") else None,
+        trials=p.max_trials,
+    )
+
+
 def _image_data(message: Message, phase: Phase) -> Layer:
     p, t = message.image_data_param, message.transform_param
     if (p.new_height > 0) != (p.new_width > 0):
@@ -199,6 +286,7 @@ def _window_data(message: Message, phase: Phase) -> Layer:
 
 
 DATA: dict[str, Callable[[Message, Phase], Layer]] = {
+    "AnnotatedData": _annotated_data,
     "Data": _data,
     "HDF5Data": _hdf5_data,
     "HDF5Output": _hdf5_output,

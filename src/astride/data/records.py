@@ -52,14 +52,11 @@ class RecordSource(Samples):
         color: bool | None = None,
         shuffle: bool = False,
         rand_skip: int = 0,
+        record: type[Any] | None = None,
     ) -> None:
         super().__init__(shuffle=shuffle, rand_skip=rand_skip)
         self.database, self.transform, self.color = database, transform, color
-        self._class = self.schema().message(self.message)
-
-    def schema(self) -> Schema:
-        """The schema that has the records' message."""
-        return Schema.bvlc()
+        self._class: Any = Schema.bvlc().message(self.message) if record is None else record
 
     def __len__(self) -> int:
         return len(self.database)

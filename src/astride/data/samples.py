@@ -50,7 +50,7 @@ class Samples:
         """The next samples. Raises ArrayError where they are of different sizes."""
         drawn = [self._at(self.position + k) for k in range(size)]
         self.position += size
-        return tuple(_stacked(parts) for parts in zip(*drawn, strict=True))
+        return tuple(self.stacked(parts) for parts in zip(*drawn, strict=True))
 
     def reset(self, position: int = 0) -> None:
         self.position = position
@@ -72,14 +72,15 @@ class Samples:
             place = int(self._order[place])
         return self.sample(place, np.random.default_rng([self.seed, 2, position]))
 
-
-def _stacked(parts: Sequence[Array]) -> Array:
-    if len({part.shape for part in parts}) > 1:
-        raise ArrayError(
-            "samples of one batch have different sizes",
-            given={"shapes": sorted({part.shape for part in parts})[:4]},
-            required="one shape",
-            because="Caffe, src/caffe/data_transformer.cpp",
-            hint="crop_size, or new_height and new_width; or batch_size: 1",
-        )
-    return np.stack(parts)
+    @staticmethod
+    def stacked(parts: Sequence[Array]) -> Array:
+        """One array of arrays of one shape."""
+        if len({part.shape for part in parts}) > 1:
+            raise ArrayError(
+                "samples of one batch have different sizes",
+                given={"shapes": sorted({part.shape for part in parts})[:4]},
+                required="one shape",
+                because="Caffe, src/caffe/data_transformer.cpp",
+                hint="crop_size, or new_height and new_width; or batch_size: 1",
+            )
+        return np.stack(parts)

@@ -13,6 +13,7 @@ from .source import ArraySource, Source
 LAYERS: dict[str, str] = {
     "AbsVal": "abs_val",
     "Accuracy": "accuracy",
+    "AnnotatedData": "annotated_data",
     "ArgMax": "argmax",
     "Axpy": "axpy",
     "BN": "bn",

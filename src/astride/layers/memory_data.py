@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from ..backends.protocol import Array
 from ..errors import ArgumentError, ArrayError
 from ..plan import Shape
 from .layer import Blobs, Layer
@@ -85,16 +86,20 @@ class MemoryData(Layer):
                 given={"layer": self.name},
                 hint="net.set_input_arrays(data, labels) before forward",
             )
-        for blob, values in zip(top, self._source.batch(self.batch_size), strict=True):
-            if self.varies and self.batch_size == 1 and values.ndim == len(blob.shape):
-                blob.reshape(*values.shape)
-            if values.shape != blob.shape:
+        for i, (blob, values) in enumerate(zip(top, self._source.batch(self.batch_size), strict=True)):
+            if not self.fits(i, values, blob.shape):
                 raise ArrayError(
                     "the source's batch has another shape than it promised",
                     given={"batch": values},
                     required=f"shape == {blob.shape}: {values.shape}",
                 )
+            blob.reshape(*values.shape)
             blob.data[...] = values
+
+    def fits(self, index: int, values: Array, shape: Shape) -> bool:
+        """Whether a batch may be the top of that index, which has this shape."""
+        other_size = self.varies and self.batch_size == 1 and values.ndim == len(shape)
+        return other_size or values.shape == shape
 
     def backward(self, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
         """There is nothing below."""
