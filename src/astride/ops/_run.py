@@ -96,8 +96,8 @@ def _key(op: str, rules: str, shapes: tuple[Any, ...], arguments: dict[str, Any]
     """What a plan depends on, where all of it is plain data; None where it is not, or where a plan names a user's function."""
     if op == "window_reduce":
         return None
-    parts: list[Any] = [op, rules]
-    for value in (*shapes, *arguments.values()):
+    parts: list[Any] = []
+    for value in (op, rules, *shapes, *arguments.values()):
         if not _freeze(value, parts):
             return None
     return (*parts, *arguments)
