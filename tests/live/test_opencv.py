@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,62 @@ def test_convolutions(kind: str, tmp_path: Any) -> None:
         y = fn(x, w, b, **settings)
         assert_near(net.forward(data=x)["out"], y, TOLERANCE, f"net, {settings}")
         assert_near(y, opencv(x, layer, path.read_bytes()), TOLERANCE, f"OpenCV, {settings}")
+
+
+def convolved_alike(kind: str, seed: int, path: Path) -> bool:
+    """A random convolution or deconvolution by rules="opencv" and by Caffe's: equal, or refused by OpenCV and the rules (False).
+
+    Kernels, strides, pads and dilations differ between the axes. What would leave OpenCV's memory or is ignored by it stays
+    out: a deconvolution's dilation, and pads as large as its kernel."""
+    rng = np.random.default_rng([seed, len(kind)])
+    forward = kind == "Convolution"
+    group = int(rng.choice([1, 1, 2, 3, 4]))
+    channels, filters = (group * int(n) for n in rng.integers(1, 4, 2))
+    kernel, stride = (tuple(int(n) for n in rng.integers(1, 5 - i, 2)) for i in range(2))
+    pad = tuple(int(rng.integers(0, k if not forward else 4)) for k in kernel)
+    dilation = tuple(int(n) for n in rng.integers(1, 4, 2)) if forward and rng.integers(2) else (1, 1)
+    x = rng.integers(-9, 10, (int(rng.integers(1, 3)), channels, *(int(n) for n in rng.integers(1, 11, 2)))).astype("float32")
+    w = rng.integers(-4, 5, (filters, channels // group, *kernel) if forward else (channels, filters // group, *kernel))
+    w, b = w.astype("float32"), rng.integers(-9, 10, filters).astype("float32") if rng.integers(4) else None
+    (kh, kw), (sh, sw), (ph, pw) = kernel, stride, pad
+    window = dict(kernel_h=kh, kernel_w=kw, stride_h=sh, stride_w=sw, pad_h=ph, pad_w=pw, group=group)
+    text = f"{fields(num_output=filters, **window)} bias_term: {str(b is not None).lower()} " + " ".join(
+        f"dilation: {d}" for d in dilation
+    )
+    layer = f'type: "{kind}" convolution_param {{ {text} }}'
+    operator = astride.conv if forward else astride.conv_transpose
+    arguments: dict[str, Any] = dict(stride=stride, padding=pad, groups=group) | (dict(dilation=dilation) if forward else {})
+    reach = [(k - 1) * d + 1 - 2 * p for k, d, p in zip(kernel, dilation, pad, strict=True)]
+    if forward and max(dilation) > 1 and any(r > n for r, n in zip(reach, x.shape[2:], strict=True)):
+        with pytest.raises(astride.ArgumentError):  # OpenCV 4.14 does not return from some of these
+            operator(x, w, b, rules="opencv", **arguments)
+        return False
+    net = astride.load_caffe(net_text((1, channels, 40, 40), layer))
+    for parameter, array in zip(net.params["L"], (w, b), strict=False):
+        parameter.data[...] = array
+    net.save(path)
+    what = f"{seed}: {x.shape} {layer}"
+    try:
+        got = opencv(x, layer, path.read_bytes())
+    except cv2.error:
+        with pytest.raises(astride.ArgumentError):
+            operator(x, w, b, rules="opencv", **arguments)
+        return False
+    y = operator(x, w, b, rules="opencv", **arguments)
+    assert_near(y, got, TOLERANCE, what)
+    assert_near(net.forward(data=x)["out"], y, TOLERANCE, what)
+    return True
+
+
+@pytest.mark.parametrize("kind", ["Convolution", "Deconvolution"])
+def test_its_own_convolutions(kind: str, tmp_path: Path) -> None:
+    assert sum(convolved_alike(kind, seed, tmp_path / "net.caffemodel") for seed in range(40)) > 20
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("kind", ["Convolution", "Deconvolution"])
+def test_its_own_convolutions_completely(kind: str, tmp_path: Path) -> None:
+    assert sum(convolved_alike(kind, seed, tmp_path / "net.caffemodel") for seed in range(100, 700)) > 400
 
 
 def test_the_comparison_can_fail() -> None:
