@@ -121,3 +121,19 @@ def test_convert_says_what_it_cannot_write() -> None:
     assert code == 2 and "neither text nor binary" in err
     code, out, _ = astride("convert", "old.prototxt", "net.bin", "--to", "binary", "--json")
     assert code == 0 and json.loads(out)["type"] == "net-binary"
+
+
+def test_bytes_that_ask_for_a_dialect(folder: Path) -> None:
+    data = 'layer { name: "d" type: "Input" top: "d" input_param { shape { dim: [1, 1, 5, 5] } } }'
+    pool = 'layer { name: "p" type: "Pooling" bottom: "d" top: "p" pooling_param { kernel_size: 2 stride: 2 ceil_mode: false } }'
+    (folder / "fork.prototxt").write_text(data + pool)
+    assert astride("convert", "fork.prototxt", "fork.caffemodel")[0] == 0
+    code, _, err = astride("convert", "fork.caffemodel", "again.prototxt")
+    assert code == 1 and "--dialect bvlc" in err and not (folder / "again.prototxt").exists()
+    assert astride("convert", "fork.caffemodel", "again.prototxt", "--dialect", "ceil_mode")[0] == 0
+    assert "ceil_mode: false" in (folder / "again.prototxt").read_text()
+    assert astride("upgrade", "fork.prototxt", "same.prototxt", "--dialect", "ceil_mode")[0] == 0
+    code, _, err = astride("show", "fork.prototxt", "--dialect", "bvlc")
+    assert code == 1 and 'dialect="ceil_mode"' in err
+    code, out, _ = astride("show", "fork.prototxt", "--json")
+    assert code == 0 and "[1, 1, 2, 2]" in json.dumps(json.loads(out)["layers"][1])

@@ -17,6 +17,11 @@ PythonLayer = Annotated[
     typer.Option("--python-layer", metavar="MODULE", help="Run the Python layers of this module's classes; may be repeated."),
 ]
 
+Dialect = Annotated[
+    str | None,
+    typer.Option("--dialect", metavar="NAME", help="bvlc, ssd, ...: whose fields the file has. Default: seen from the fields."),
+]
+
 
 def python_layers(modules: Sequence[str] | None) -> list[ModuleType]:
     """The modules of those names, which may lie in the working directory."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from . import _arguments as arguments
 from ._output import Json
 from .upgrade import show
 
@@ -14,6 +15,7 @@ EXAMPLES = (
     "astride convert deploy.prototxt net.caffemodel --weights weights.caffemodel",
     "astride convert weights.caffemodel found.prototxt",
     "astride convert small.caffemodel small.prototxt --blobs",
+    "astride convert fork.caffemodel found.prototxt --dialect ssd+ceil_mode",
 )
 
 FORMATS = {"text": "net-text", "binary": "net-binary"}
@@ -27,6 +29,7 @@ def convert(
     ] = None,
     blobs: Annotated[bool, typer.Option("--blobs", help="Write the weights into a text, too; it grows about fourfold.")] = False,
     to: Annotated[str | None, typer.Option("--to", help="text or binary, whatever OUT is called.")] = None,
+    dialect: arguments.Dialect = None,
     allow_unknown_fields: Annotated[
         bool, typer.Option("--allow-unknown-fields", help="Leave out fields that Caffe does not have.")
     ] = False,
@@ -35,7 +38,8 @@ def convert(
     """Turn a network from text into binary, or the network in a file of weights into text.
 
     A prototxt becomes a .caffemodel that holds its layers and, with --weights, their weights. A .caffemodel alone shows the
-    text of the network it was saved from; its weights stay behind unless --blobs. Old formats are upgraded on the way. Whether
+    text of the network it was saved from; its weights stay behind unless --blobs. Old formats are upgraded on the way. Forks of
+    Caffe gave one field number to different fields: where bytes leave it open, --dialect says whose they are. Whether
     weights fit is checked by `astride run` or `astride show`, not here. ONNX comes later.
     """
     from ..caffe.convert import Kind, convert_file
@@ -48,6 +52,7 @@ def convert(
         to=Kind(FORMATS[to]) if to else None,
         weights=weights,
         with_blobs=blobs,
+        dialect=dialect,
         allow_unknown_fields=allow_unknown_fields,
     )
     show(written, json, unchanged="nothing was lost on the way")

@@ -36,6 +36,7 @@ def show(
     png: Png = None,
     svg: Svg = None,
     html: Html = None,
+    dialect: arguments.Dialect = None,
     python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
@@ -52,7 +53,7 @@ def show(
         return
     from ..caffe import load_caffe
 
-    net = load_caffe(file, phase=phase.upper(), python_layers=arguments.python_layers(python_layer))
+    net = load_caffe(file, phase=phase.upper(), dialect=dialect, python_layers=arguments.python_layers(python_layer))
     for path in (png, svg):
         if path is not None:
             from ..draw import draw_network

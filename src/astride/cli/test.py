@@ -46,6 +46,7 @@ def test(
     iterations: Iterations = None,
     phase: Phase = "TEST",
     backend: Backend = None,
+    dialect: arguments.Dialect = None,
     python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
@@ -61,7 +62,8 @@ def test(
     source = None if data is None else feeding.labelled(*feeding.load_samples(data, labels, scale))
     python = arguments.python_layers(python_layer)
     built = feeding.fed_net(
-        lambda sources: load_caffe(net, weights, phase=phase.upper(), sources=sources, python_layers=python), source
+        lambda sources: load_caffe(net, weights, phase=phase.upper(), dialect=dialect, sources=sources, python_layers=python),
+        source,
     )
     if source is not None:
         feeding.attach(built, source)

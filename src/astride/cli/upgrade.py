@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import _arguments as arguments
 from ._output import Json, print_json, table, to_stdout
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def upgrade(
     kind: Annotated[
         str | None, typer.Option("--type", help="net-text, net-binary or solver-text. Default: seen from the content.")
     ] = None,
+    dialect: arguments.Dialect = None,
     allow_unknown_fields: Annotated[
         bool, typer.Option("--allow-unknown-fields", help="Leave out fields that Caffe does not have.")
     ] = False,
@@ -40,7 +42,7 @@ def upgrade(
     """
     from ..caffe.convert import upgrade_file
 
-    written = upgrade_file(source, target, kind=_kind(kind), allow_unknown_fields=allow_unknown_fields)
+    written = upgrade_file(source, target, kind=_kind(kind), dialect=dialect, allow_unknown_fields=allow_unknown_fields)
     show(written, json, unchanged="current already, copied as it was")
     if written.lost:
         raise typer.Exit(1)
