@@ -144,6 +144,12 @@ def test_a_call_in_another_framework() -> None:
     assert data["expressed"] and not data["exact"] and data["trials"][0]["forward"] == "equal"
 
 
+def test_a_translation_is_drawn(tmp_path: Path) -> None:
+    done = astride(*CALL, "tensorflow", "--size", 8, "--png", tmp_path / "t.png", "--svg", tmp_path / "t.svg", "--json")
+    assert len(done.data()["windows"]["to"][0]["windows"]) == 4 and done.err.count("wrote") == 2
+    assert "tf.nn.max_pool2d(x, 3, 2" in (tmp_path / "t.svg").read_text()
+
+
 def test_a_call_that_has_no_counterpart() -> None:
     done = astride("explain", "--from", "pytorch", "LPPool2d(2, 3)", "--to", "tensorflow", status=1)
     assert "tensorflow has no lp_pool" in done.out
@@ -153,4 +159,3 @@ def test_a_call_that_has_no_counterpart() -> None:
 def test_wrong_translations() -> None:
     assert "one of caffe, pytorch" in astride(*CALL, "theano", status=1).err
     assert "--to" in astride("explain", "--from", "pytorch", "MaxPool2d(3)", status=2).err
-    assert "is not drawn" in astride(*CALL, "caffe", "--png", "x.png", status=2).err

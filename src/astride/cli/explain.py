@@ -105,7 +105,7 @@ def explain(
     computing both. Exit status 1 if all refuse, or if it cannot be written.
     """
     if source is not None or goal is not None:
-        _translate(target, source, goal, arguments.per_axis(size, "--size"), rank, kernel, png or svg, json)
+        _translate(target, source, goal, arguments.per_axis(size, "--size"), rank, kernel, png, svg, json)
         return
     chosen = arguments.names(rules)
     if layer is not None or arguments.is_network(target):
@@ -164,7 +164,8 @@ def _translate(
     sizes: Any,
     rank: int | None,
     kernel: str | None,
-    picture: Path | None,
+    png: Path | None,
+    svg: Path | None,
     json: bool,
 ) -> None:
     from ..explain import render_translation, translate, translation_to_dict
@@ -173,9 +174,13 @@ def _translate(
         raise typer.BadParameter(
             f"both are needed: --from {source or 'pytorch'} --to {goal or 'tensorflow'}", param_hint="--from and --to"
         )
-    if picture is not None:
-        raise typer.BadParameter("a translation is not drawn; compare the rules instead", param_hint="--png or --svg")
     found = translate(source, call, goal, sizes, rank=rank, kernel=arguments.per_axis(kernel, "--kernel"))
+    for path in (png, svg):
+        if path is not None:
+            from ..draw import draw_translation
+
+            draw_translation(found).save(path)
+            note(f"wrote {path}")
     if json:
         print_json(translation_to_dict(found))
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..explain import AxisView, Comparison, Place, Side, Tap, Window
 from ..explain.columns import Columns, columns, shown
 from ..explain.facts import sizes
@@ -18,8 +20,11 @@ ROW, GAP = 20.0, 26.0
 MOST_COLUMNS, MOST_WINDOWS, COLUMNS = 32, 14, 4
 
 
-def draw_comparison(comparison: Comparison) -> Canvas:
-    """One panel an answer and axis, all in the same columns; what the first answer has otherwise is marked."""
+def draw_comparison(comparison: Comparison, head: Callable[[Canvas], float] | None = None) -> Canvas:
+    """One panel an answer and axis, all in the same columns; what the first answer has otherwise is marked.
+
+    `head` draws a title of its own and says where it ends.
+    """
     canvas = Canvas()
     sides = [side for side in comparison.answered if side.axes]
     shown_axes = range(1 if comparison.alike() else len(sides[0].axes)) if sides else range(0)
@@ -27,7 +32,7 @@ def draw_comparison(comparison: Comparison) -> Canvas:
     cols = columns(axes, MOST_COLUMNS) if axes else []
     cell = max(LEAST_CELL, min(CELL, 900 / max(len(cols), 1)))
     canvas.width = max(2 * MARGIN + LABEL + len(cols) * cell + NOTE, 640)
-    y = _title(canvas, comparison)
+    y = _title(canvas, comparison) if head is None else head(canvas)
     for a in shown_axes:
         for group in comparison.groups(a):
             y = _Panel(canvas, comparison, group, a, cols, cell).draw(y) + GAP

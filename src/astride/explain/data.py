@@ -58,7 +58,8 @@ def _values(values: Values) -> dict[str, Any]:
     }
 
 
-def _axis(comparison: Comparison, side: Side, a: int, axis: AxisView) -> dict[str, Any]:
+def axis_to_dict(axis: AxisView) -> dict[str, Any]:
+    """One axis and its windows."""
     return {
         "name": axis.name,
         "size": axis.size,
@@ -67,17 +68,23 @@ def _axis(comparison: Comparison, side: Side, a: int, axis: AxisView) -> dict[st
         "formula": axis.formula,
         "untouched_pixels": [list(run) for run in axis.unread],
         "windows_left_out": axis.left_out,
-        "windows": [_window(window, comparison.differs(side, a, window)) for window in axis.windows],
+        "windows": [_window(window) for window in axis.windows],
     }
 
 
-def _window(window: Window, differs: bool) -> dict[str, Any]:
+def _axis(comparison: Comparison, side: Side, a: int, axis: AxisView) -> dict[str, Any]:
+    found = axis_to_dict(axis)
+    for shown, window in zip(found["windows"], axis.windows, strict=True):
+        shown["differs"] = comparison.differs(side, a, window)
+    return found
+
+
+def _window(window: Window) -> dict[str, Any]:
     return {
         "index": window.index,
         "taps": [{"position": tap.position, "place": tap.place.value, "reads": tap.reads} for tap in window.taps],
         "pixels": list(window.pixels),
         "divisor": window.divisor,
-        "differs": differs,
     }
 
 

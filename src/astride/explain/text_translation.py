@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from .data import plain
+from .beside import beside
+from .data import axis_to_dict, plain
 from .facts import sizes as by_x
 from .numbers import number
 from .text_windows import DIFFERENT, MARK, WIDTH
@@ -41,8 +42,7 @@ def render_translation(found: Translation) -> Iterable[RenderableType]:
     if found.condition:
         yield _paragraph(f"only where {found.condition}", 0, DIFFERENT)
     if found.holds is not None:
-        follows = found.steps is not None and any(found.steps.arguments.get(name) is not None for name in SIZES)
-        yield _paragraph(_holds(found.holds, found.sizes) + (", each with its output's size" if follows else ""), 0)
+        yield _paragraph(holding(found), 0)
         yield Text()
     yield from _trials(found)
     yield from _differing(found)
@@ -55,8 +55,15 @@ def _geometry(found: Translation) -> str:
     return f"which gives {by_x(outs)}"
 
 
+def holding(found: Translation) -> str:
+    """For which sizes the lines are right as they stand; nothing where that was not tried."""
+    if found.holds is None:
+        return ""
+    follows = found.steps is not None and any(found.steps.arguments.get(name) is not None for name in SIZES)
+    return _holds(found.holds, found.sizes) + (", each with its output's size" if follows else "")
+
+
 def _holds(holds: Holds, sizes: tuple[int, ...]) -> str:
-    """For which sizes the lines are right as they stand."""
     if holds.everywhere:
         return f"the same lines are right for every size tried, {_spans(holds.tried)}"
     if len(holds.right) < 2:
@@ -81,7 +88,7 @@ def _trials(found: Translation) -> Iterable[Text]:
     asked = found.trials[0].gradient_asked
     yield Text(f"  {'x':<{INPUT}}{'y':<{RESULT}}{'gradient' if asked else ''}".rstrip(), style="dim")
     for trial in found.trials:
-        cells = [_said(trial.forward)] + ([_said(trial.gradient)] if asked else [])
+        cells = [said_of(trial.forward)] + ([said_of(trial.gradient)] if asked else [])
         text = Text.assemble((f"{'' if trial.equal else MARK:<2}", DIFFERENT), f"{trial.name:<{INPUT}}")
         for i, (cell, differs) in enumerate(zip(cells, (trial.forward, trial.gradient))):
             padded = cell if i == len(cells) - 1 else f"{cell:<{RESULT}}"
@@ -92,7 +99,8 @@ def _trials(found: Translation) -> Iterable[Text]:
     yield Text()
 
 
-def _said(difference: Difference | None) -> str:
+def said_of(difference: Difference | None) -> str:
+    """What a trial showed, in a few words."""
     if difference is None:
         return "equal"
     return f"{number(difference.source)}, not {number(difference.target)} ({difference.count} of {difference.of})"
@@ -170,6 +178,7 @@ def translation_to_dict(found: Translation) -> dict[str, Any]:
             }
             for trial in found.trials
         ],
+        "windows": {name: [axis_to_dict(axis) for axis in side.axes] for name, side in zip(("from", "to"), beside(found).sides)},
         "differing": {name: list(pair) for name, pair in found.differing.items()},
         "unverified": {name: list(said) for name, said in found.unverified.items()},
     }

@@ -21,7 +21,7 @@ from ..rules._arguments import per_axis
 from .facts import facts
 from .search import Way, Windowed, factors, ways, whole_output
 from .sources import unverified
-from .spelling import Operation, read, spelling
+from .spelling import Operation, ranks, read, spelling
 from .steps import Array, Computed, Steps, computed, plan_of
 from .trials import Run, Trial, same_values, tried
 from .wording import CROP_TO_BLOB, lines
@@ -126,9 +126,8 @@ def translate(
     common = (source, target, call, asked, size, plan)
     if not all(isinstance(axis, StridedAxis) for axis in plan.axes):
         raise ArgumentError("windows with bounds of their own are not told elsewhere", given={"call": call})
-    ranks = getattr(theirs, "RANKS", (1, 2, 3))
-    if asked.rank not in ranks:
-        said = f"{target} has it for two axes alone: {asked.rank} asked for"
+    if asked.rank not in ranks(target, asked.op):
+        said = f"{target} has {asked.op} for two axes alone, and {asked.rank} are asked for"
         return Translation(*common, None, None, (), theirs.NAMES, said, None, (), {}, None, notes)
     if not has(target, asked.op) or asked.op not in theirs.CHOICES:
         return Translation(*common, None, None, (), theirs.NAMES, _lacking(target, asked.op), None, (), {}, None, notes)

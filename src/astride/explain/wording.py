@@ -54,12 +54,13 @@ def _weights(source: str, target: str, o: Operation, steps: Steps, rank: int) ->
         order = tuple(ours.index(name) for name in theirs)
         found += [f"# weights ({', '.join(ours)}) -> ({', '.join(theirs)})", f"w = np.transpose(w, {show(order)})"]
     groups = int(o.arguments.get("groups") or 1)
-    if groups > 1 and hasattr(spelling(source), "regrouped") and not hasattr(spelling(target), "regrouped"):
+    alike = ours == theirs and not steps.turn
+    if groups > 1 and hasattr(spelling(source), "regrouped") and not (alike and hasattr(spelling(target), "regrouped")):
         found.insert(0, spelling(source).regrouped(groups, away=True))
     if steps.turn:
         axes = tuple(i for i, name in enumerate(theirs) if name.startswith("k"))
         found.append(f"w = np.flip(w, {show(axes)})")
-    if groups > 1 and hasattr(spelling(target), "regrouped") and not hasattr(spelling(source), "regrouped"):
+    if groups > 1 and hasattr(spelling(target), "regrouped") and not (alike and hasattr(spelling(source), "regrouped")):
         found.append(spelling(target).regrouped(groups, away=False))
     return found
 

@@ -34,6 +34,12 @@ def spelling(framework: str) -> Any:
     return import_module(f"{__name__}.{framework}")
 
 
+def ranks(framework: str, op: str) -> tuple[int, ...]:
+    """How many axes a framework's operator may have."""
+    known: dict[str, tuple[int, ...]] = getattr(spelling(framework), "RANKS", {})
+    return known.get(op, (1, 2, 3))
+
+
 def read(framework: str, text: str, *, rank: int | None = None) -> Operation:
     """The operator that a call of this framework makes.
 
@@ -67,4 +73,4 @@ def read(framework: str, text: str, *, rank: int | None = None) -> Operation:
     return operation
 
 
-__all__ = ["SPELLINGS", "Choices", "Operation", "Word", "Written", "parsed", "read", "spelling"]
+__all__ = ["SPELLINGS", "Choices", "Operation", "Word", "Written", "parsed", "ranks", "read", "spelling"]

@@ -12,6 +12,7 @@ from .statements import prototxt
 
 NAMES = "L is caffe.layers, P caffe.params; arrays are blobs, x and y bottom and top"
 GRADIENT = True
+RANKS = {"max_pool": (2,), "avg_pool": (2,)}
 WEIGHTS = {"conv": "OI*", "conv_transpose": "IO*"}
 CHOICES = {
     "max_pool": Choices(numbers="alike", flags={"round_mode": ("CEIL", "FLOOR")}),
@@ -56,7 +57,7 @@ def read_conv(op: str) -> Any:
         }
         kernel = names["kernel"]
         several = isinstance(kernel, tuple | list) and len(kernel) > 1
-        return operation(op, len(kernel) if several else 2, names, given)
+        return operation(op, len(kernel) if several else rank or 2, names, given)
 
     return read
 
@@ -120,7 +121,7 @@ def write(o: Operation, rank: int) -> str:
         return "y = " + written("L.Pooling", Raw("x"), **fields)
     fields = {
         "num_output": Raw("filters") if o.out_channels is None else o.out_channels,
-        "kernel_size": _listed(short(o.kernel)),
+        "kernel_size": _listed(short(o.kernel) if rank == 2 else o.kernel),
         "stride": _listed(unless(short(a.get("stride", 1)), 1)),
         "pad": _listed(pad),
         "dilation": _listed(unless(short(a.get("dilation", 1)), 1)),

@@ -41,7 +41,10 @@ class Written:
 
 
 def parsed(text: str) -> Written:
-    """The parts of a call written in Python, or of a line that keeps its result. Raises ArgumentError: it is no call, or an argument is neither literal nor name."""
+    """The parts of a call written in Python, or of a line that keeps its result.
+
+    Raises ArgumentError: it is no call, or an argument is neither literal nor name.
+    """
     if len(text) > LONGEST:
         raise ArgumentError("the call is too long to be one", given={"characters": len(text)}, required=f"at most {LONGEST}")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .form import Choices, Given, Operation, Raw, forms, operation, pairs_of, shape_of, show, unless, written
+from .form import Choices, Given, Operation, Raw, forms, operation, output_sizes, pairs_of, shape_of, show, unless, written
 
 NAMES = "mb is coremltools' MIL builder"
 GRADIENT = False
@@ -49,7 +49,7 @@ def _conv(op: str) -> Any:
             names |= {"kernel": w[2:], "in_channels": inner, "out_channels": outer}
         size = given.get("output_shape")
         if size is not None:
-            names["output_size"] = tuple(size)[2:]
+            names["output_size"] = output_sizes(size, len(size) - 2, channels_last=False)
         return operation(op, None if w is None else len(w) - 2, names, given)
 
     return read

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
-from .call import Written
+from .call import Word, Written
 from .form import Choices, Given, Operation, alike, forms, operation, short
 from .statements import pairs, short_enough
 
 NAMES = "sections of a .cfg file"
 GRADIENT = True
-RANKS = (2,)
 WEIGHTS = {"conv": "OI*", "conv_transpose": "IO*"}
 CHOICES = {"max_pool": Choices(numbers="total"), "conv": Choices(numbers="alike")}
-
+RANKS = dict.fromkeys(CHOICES, (2,))
 LACKS = {"avg_pool": "darknet's [avgpool] averages whole planes alone"}
 
 
@@ -29,7 +28,9 @@ def _pool(given: Given, rank: int | None) -> Operation:
 def _conv(given: Given, rank: int | None) -> Operation:
     around = given["size"] // 2 if given["pad"] else given["padding"]
     names = {"kernel": given["size"], "stride": given["stride"], "padding": around, "groups": given["groups"]}
-    return operation("conv", 2, names | {"out_channels": given["filters"]}, given)
+    return operation(
+        "conv", 2, names | {"out_channels": Word("filters") if given["filters"] == "filters" else given["filters"]}, given
+    )
 
 
 FORMS = [

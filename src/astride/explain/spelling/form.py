@@ -115,12 +115,15 @@ def renamed(op: str, **names: str) -> Callable[[Given, int | None], Operation]:
     return read
 
 
+CHANNELS = ("in_channels", "out_channels")
+"""Arguments that may be names: how many there are decides nothing about windows."""
 ARRAYS = ("input", "x", "X", "data", "operand", "lhs", "inputs", "value", "bottom")
 
 
 def operation(op: str, rank: int | None, arguments: Mapping[str, Any], given: Given, *, channels_last: bool = False) -> Operation:
     """Arguments that are None are the rule's own defaults; channels and sizes are taken out, and the shape of x read."""
     kept = {name: plain(value) for name, value in arguments.items() if value is not None}
+    kept = {name: value for name, value in kept.items() if not (name in CHANNELS and isinstance(value, Word))}
     for name, value in kept.items():
         if any(isinstance(v, Word) for v in (value if isinstance(value, tuple) else (value,))):
             raise ArgumentError(f"a name stands where {name} is a number", given={name: str(value)}, hint="its value")
@@ -157,6 +160,16 @@ def shape_of(value: Any) -> tuple[int, ...] | None:
     if not shape or not all(isinstance(n, int) and not isinstance(n, bool) for n in shape):
         raise ArgumentError("an array is written as a name or by its shape", given={"argument": value}, hint="x, or (1, 3, 8, 8)")
     return shape
+
+
+def output_sizes(value: Any, rank: int | None, *, channels_last: bool) -> tuple[int, ...] | None:
+    """The spatial part of an output's shape, whose images and channels may be names: `[N, 17, 17, C]`."""
+    if not isinstance(value, tuple | list) or rank is None:
+        return None
+    inner = tuple(value) if len(value) == rank else tuple(value)[1:-1] if channels_last else tuple(value)[2:]
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in inner):
+        raise ArgumentError("a name stands where the output's size is a number", given={"output_shape": str(value)})
+    return inner
 
 
 # Writing

@@ -11,7 +11,6 @@ from .statements import swift
 
 NAMES = "MetalPerformanceShaders in Swift; what the class computes is encoded from x to y"
 GRADIENT = True
-RANKS = (2,)
 WEIGHTS = {"conv": "O*I", "conv_transpose": "O*I"}
 _PLACE = {"offset": ("source",), "size": ("source",)}
 CHOICES = {
@@ -21,6 +20,7 @@ CHOICES = {
     "conv": Choices(numbers="placed", flags={"edge": ("zero", "clamp"), **_PLACE}),
     "conv_transpose": Choices(numbers="placed", flags={"kernel_offset": ("source",), "size": ("source",)}),
 }
+RANKS = dict.fromkeys(CHOICES, (2,))
 METHODS = {"sizeSame": "same", "sizeValidOnly": "valid", "sizeFull": "full"}
 
 POLICIES = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArgumentError
-from .call import Written
+from .call import Word, Written
 from .form import Choices, Given, Operation, forms, operation, pairs_of
 from .statements import pairs, short_enough
 
@@ -50,7 +50,7 @@ def _conv(op: str, rank: int) -> Any:
         names = _window(said, rank, FILTER) | {"dilation": _axes(said, FILTER["dilation"], rank, 1)}
         if said.get(FILTER["begin"][0]) in SAME:
             names["padding"] = SAME[said[FILTER["begin"][0]]]
-        names |= {"groups": said.get(7, 1), "out_channels": said.get(0)}
+        names |= {"groups": said.get(7, 1), "out_channels": Word("filters") if said.get(0) == "filters" else said.get(0)}
         if op == "conv_transpose":
             names["output_padding"] = _axes(said, OUTPUT_PADDING, rank, 0)
         return operation(op, rank, names, {})

@@ -10,7 +10,6 @@ from .form import Choices, Given, Operation, Raw, alike, forms, operation, shape
 
 NAMES = "the functions of course assignments, in NumPy"
 GRADIENT = True
-RANKS = (2,)
 WEIGHTS = {"conv": "OI*", "conv_transpose": "IO*"}
 CHOICES = {
     "max_pool": Choices(),
@@ -18,6 +17,7 @@ CHOICES = {
     "conv": Choices(numbers="alike"),
     "conv_transpose": Choices(numbers="alike"),
 }
+RANKS = dict.fromkeys(CHOICES, (2,))
 
 
 def _pool(op: str) -> Any:

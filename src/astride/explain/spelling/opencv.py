@@ -12,6 +12,7 @@ from .statements import prototxt
 
 NAMES = "layers of a prototxt for cv2.dnn.readNetFromCaffe"
 GRADIENT = False
+RANKS = caffe.RANKS
 WEIGHTS = {"conv": "OI*", "conv_transpose": "IO*"}
 CHOICES = {
     "max_pool": Choices(numbers="alike", flags={"ceil_mode": (True, False)}),
@@ -32,7 +33,10 @@ def _pool(given: Given, rank: int | None) -> Operation:
 
 def _conv(op: str) -> Any:
     def read(given: Given, rank: int | None) -> Operation:
-        found: Operation = caffe.read_conv(op)({**caffe.CONVOLUTION_DEFAULTS, **given}, rank)
+        said = dict(given["convolution_param"] or {})
+        if said.get("num_output") == "filters":
+            del said["num_output"]
+        found: Operation = caffe.read_conv(op)({**caffe.CONVOLUTION_DEFAULTS, "convolution_param": said}, rank)
         return found
 
     return read
@@ -66,7 +70,12 @@ def write(o: Operation, rank: int) -> str:
         return _layer("Pooling", "pooling_param", fields)
     stride, dilation = unless(short(a.get("stride", 1)), 1), unless(short(a.get("dilation", 1)), 1)
     fields = [("num_output", "filters" if o.out_channels is None else o.out_channels)]
-    for name, value in (("kernel_size", short(o.kernel)), ("stride", stride), ("pad", pad), ("dilation", dilation)):
+    for name, value in (
+        ("kernel_size", short(o.kernel) if rank == 2 else o.kernel),
+        ("stride", stride),
+        ("pad", pad),
+        ("dilation", dilation),
+    ):
         fields += [(name, each) for each in (value if isinstance(value, tuple) else (value,))]
     fields.append(("group", unless(a.get("groups", 1), 1)))
     return _layer("Convolution" if o.op == "conv" else "Deconvolution", "convolution_param", fields)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...like import _tensorflow_arguments as arguments
-from .form import Choices, Given, Operation, Raw, forms, operation, pairs_of, shape_of, short, unless, written
+from .form import Choices, Given, Operation, Raw, forms, operation, output_sizes, pairs_of, shape_of, short, unless, written
 
 NAMES = "channels last"
 GRADIENT = True
@@ -58,9 +58,7 @@ def _conv(op: str) -> Any:
                 names["groups"] = x[1 if first else -1] // inner
                 inner = x[1 if first else -1]
             names |= {"kernel": w[:-2], "in_channels": inner, "out_channels": outer}
-        wanted = shape_of(given.get("output_shape"))
-        if wanted is not None and rank is not None:
-            names["output_size"] = wanted if len(wanted) == rank else wanted[2:] if first else wanted[1:-1]
+        names["output_size"] = output_sizes(given.get("output_shape"), rank, channels_last=not first)
         return operation(op, rank, names, given, channels_last=not first)
 
     return read

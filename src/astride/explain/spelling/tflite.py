@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .form import Choices, Given, Operation, Raw, forms, operation, shape_of, unless, written
+from .form import Choices, Given, Operation, Raw, forms, operation, output_sizes, shape_of, unless, written
 
 NAMES = "the schema's operators as calls: tensors by position, options by name; channels last"
 GRADIENT = False
-RANKS = (2,)
 WEIGHTS = {"conv": "O*I", "conv_transpose": "O*I"}
 _WORDS = ("valid", "same")
 CHOICES = {
@@ -19,6 +18,7 @@ CHOICES = {
     "conv": Choices(words=_WORDS),
     "conv_transpose": Choices(words=_WORDS, flags={"output_size": ("source",)}),
 }
+RANKS = dict.fromkeys(CHOICES, (2,))
 
 
 def _common(given: Given) -> dict[str, Any]:
@@ -43,12 +43,7 @@ def _conv(op: str) -> Any:
             names |= {"kernel": w[1:-1], "in_channels": w[-1], "out_channels": w[0]}
             if op == "conv" and x is not None and w[-1] and x[-1] % w[-1] == 0:
                 names |= {"groups": x[-1] // w[-1], "in_channels": x[-1]}
-        size = shape_of(given.get("output_shape"))
-        if size is not None:
-            names["output_size"] = size[1:-1]
-        elif op == "conv_transpose":
-            words = given.get("output_shape")
-            names["output_size"] = tuple(words)[1:-1] if isinstance(words, tuple | list) else None
+        names["output_size"] = output_sizes(given.get("output_shape"), 2, channels_last=True)
         return operation(op, 2, names, given, channels_last=True)
 
     return read
