@@ -91,7 +91,7 @@ def test_mean_size_and_crop(shop: Path, pictures: list[str]) -> None:
     assert cropped["results"][0]["top"] == whole
     np.save("mean.npy", np.full((1, 6, 6), 25, np.float32))
     assert astride(*RUN, pictures[1], *SCALE, "--mean", "mean.npy", "--json").data()["results"][0]["top"] == whole
-    assert astride(*RUN, pictures[1], *SCALE, "--json").data()["results"][0]["top"] != whole
+    assert astride(*RUN, pictures[1], *SCALE, "--recipe", "none", "--json").data()["results"][0]["top"] != whole
 
 
 def test_channel_order(shop: Path) -> None:

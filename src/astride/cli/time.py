@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import _arguments as arguments
 from ._output import Json, amount, note, print_json, shape_text, table, to_stderr, to_stdout
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def time(
     data: Data = None,
     labels: Labels = None,
     backend: Backend = None,
+    dialect: arguments.Dialect = None,
+    python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
     """Time a network layer by layer: the median of its passes, forward and backward, and of the whole.
@@ -54,7 +57,8 @@ def time(
     from ..bench.network import time_network
     from ..settings import use
 
-    net = _network(prototxt, weights, phase, batch, data, labels)
+    options = dict(phase=phase.upper(), dialect=dialect, python_layers=arguments.python_layers(python_layer))
+    net = _network(prototxt, weights, options, batch, data, labels)
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = to_stderr()
@@ -78,7 +82,7 @@ def _network(prototxt: str, weights: str | None, phase: str, batch: int | None, 
     from . import _feeding as feeding
 
     source = None if data is None else feeding.labelled(*feeding.load_samples(data, labels, 1.0))
-    net = feeding.fed_net(lambda sources: load_caffe(prototxt, weights, phase=phase.upper(), sources=sources), source)
+    net = feeding.fed_net(lambda sources: load_caffe(prototxt, weights, sources=sources, **options), source)
     if source is not None:
         feeding.attach(net, source)
     if batch is not None:
