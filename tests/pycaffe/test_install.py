@@ -66,6 +66,16 @@ def test_a_caffe_on_the_path_is_left_alone_where_asked(folder: Path) -> None:
     assert "caffe" not in sys.modules
 
 
+def test_a_mere_folder_of_that_name_is_no_caffe(folder: Path) -> None:
+    """Many work above a checkout of Caffe's."""
+    (folder / "caffe").mkdir()
+    try:
+        pycaffe.install(replace=False)
+        assert sys.modules["caffe"] is pycaffe
+    finally:
+        pycaffe.uninstall()
+
+
 def test_astride_does_not_import_it() -> None:
     code = "import sys, astride; assert 'astride.pycaffe' not in sys.modules; astride.pycaffe.Net; print('late')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "late\n"

@@ -72,6 +72,12 @@ def test_data_that_cannot_be() -> None:
         io.array_to_datum(np.zeros((2, 3)))
     with pytest.raises(ArgumentError, match="holds an image file"):
         io.datum_to_array(caffe_pb2.Datum(encoded=True, data=b"png"))
+    with pytest.raises(ValueError, match="as many values: 3 == 4"):
+        io.datum_to_array(caffe_pb2.Datum(channels=1, height=2, width=2, data=b"abc"))
+    with pytest.raises(ValueError, match="another number of values than its shape"):
+        io.blobproto_to_array(caffe_pb2.BlobProto(shape={"dim": [2**40, -1]}, data=[1]))
+    with pytest.raises(ValueError, match="another number of values than its shape"):
+        io.blobproto_to_array(caffe_pb2.BlobProto(num=1, channels=2**30, height=2**30, width=4, data=[1]))
 
 
 # The transformer

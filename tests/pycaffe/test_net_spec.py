@@ -121,6 +121,10 @@ def test_what_cannot_be_written() -> None:
         n.to_proto()
     with pytest.raises(AttributeError, match="LayerParameter has no field alpha"):
         to_proto(L.ImaginaryLayer(n.data, alpha=3))
+    with pytest.raises(TypeError, match=r"ConvolutionParameter\.num_output does not take this value"):
+        to_proto(L.Convolution(n.data, num_output="many"))
+    with pytest.raises(TypeError, match=r"ConvolutionParameter\.kernel_size does not take this value"):
+        to_proto(L.Convolution(n.data, kernel_size=[-1]))
     with pytest.raises(RuntimeError, match="ReLU input 'data' is not a Top"):
         L.ReLU("data")
     with pytest.raises(AttributeError, match="no such parameters"):

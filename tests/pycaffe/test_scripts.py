@@ -71,6 +71,11 @@ def test_a_training_loop(run) -> None:  # type: ignore[no-untyped-def]
     assert run("training_loop") == "accuracy True"
 
 
+def test_training_from_lmdb(run) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("lmdb")
+    assert run("lmdb_training") == "accuracy 1.0 ['lenet_iter_20.caffemodel', 'lenet_iter_20.solverstate']"
+
+
 def test_a_loss_in_python(run, installed: Path) -> None:  # type: ignore[no-untyped-def]
     shutil.copy(SCRIPTS / "euclidean.py", installed)
     assert run("python_loss") == "diff EuclideanLossLayer (4, 2)"

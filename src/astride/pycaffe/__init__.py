@@ -105,10 +105,11 @@ def uninstall() -> None:
 
 
 def _findable() -> bool:
-    """Whether a caffe of its own is installed."""
+    """Whether a caffe of its own is installed. A folder of that name without an __init__.py is none."""
     from importlib.util import find_spec
 
-    return find_spec("caffe") is not None
+    found = find_spec("caffe")
+    return found is not None and found.origin is not None
 
 
 __all__ = [

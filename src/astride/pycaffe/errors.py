@@ -14,7 +14,7 @@ class FileError(ModelFileError, RuntimeError):
 
 
 class SignatureError(ArgumentError, TypeError):
-    """Arguments that no constructor takes; Caffe's binding raises a TypeError."""
+    """Arguments of a number or kind that a call does not take; Caffe's binding, and protobuf, raise TypeError."""
 
 
 class FieldError(ArgumentError, AttributeError):

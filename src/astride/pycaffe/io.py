@@ -28,9 +28,23 @@ def blobproto_to_array(blob: Any, return_diff: bool = False) -> Array:
     """A BlobProto's data, or its diff, as float64: four axes where it has the old sizes, else the shape it says."""
     single, double = (blob.diff, blob.double_diff) if return_diff else (blob.data, blob.double_data)
     values = np.array(double if len(double) else single, dtype=np.float64)
-    if any(blob.HasField(name) for name in LEGACY):
-        return values.reshape([getattr(blob, name) for name in LEGACY])
-    return values.reshape(tuple(blob.shape.dim))
+    old = any(blob.HasField(name) for name in LEGACY)
+    return _shaped(values, [getattr(blob, name) for name in LEGACY] if old else blob.shape.dim)
+
+
+def _shaped(values: Array, shape: Iterable[int]) -> Array:
+    """Numbers in the shape that a message says. Raises ValueError where it has another count."""
+    sizes = tuple(int(size) for size in shape)
+    count = 1
+    for size in sizes:
+        count *= size
+    if min(sizes, default=0) < 0 or values.size != count:
+        raise ArgumentError(
+            "the message has another number of values than its shape",
+            given={"shape": sizes, "values": values.size},
+            required=f"as many values: {values.size} == {count}",
+        )
+    return values.reshape(sizes)
 
 
 def array_to_blobproto(arr: Any, diff: Any = None) -> Any:
@@ -89,8 +103,8 @@ def datum_to_array(datum: Any) -> Array:
                 given={"encoded": True},
                 hint="PIL.Image.open(io.BytesIO(datum.data))",
             )
-        return np.frombuffer(datum.data, dtype=np.uint8).reshape(shape).copy()
-    return np.array(datum.float_data, dtype=np.float64).reshape(shape)
+        return _shaped(np.frombuffer(datum.data, dtype=np.uint8), shape).copy()
+    return _shaped(np.array(datum.float_data, dtype=np.float64), shape)
 
 
 # From an image to a network's input

@@ -139,7 +139,7 @@ class Importable:
                 "the module of this Python layer cannot be imported",
                 given={"module": module, "layer": layer},
                 because=f"{type(error).__name__}: {error}",
-                hint="sys.path.insert(0, 'the folder the module is in'), or PYTHONPATH",
+                hint="sys.path.insert(0, 'the folder the module is in'), or PYTHONPATH; pycaffe.install() if its caffe is broken",
             ) from error
         if not (isinstance(found, type) and issubclass(found, Layer)):
             raise ArgumentError(

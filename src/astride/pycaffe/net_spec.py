@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import AstrideError
 from ..proto import nearest
-from .errors import CallError, FieldError
+from .errors import CallError, FieldError, SignatureError
 from .proto import caffe_pb2
 
 
@@ -35,7 +36,18 @@ def assign_proto(proto: Any, name: str, val: Any) -> None:
     field = proto.DESCRIPTOR.fields_by_name.get(name)
     if field is None:
         raise _no_field(proto, name)
-    target = getattr(proto, name)
+    try:
+        _assign(proto, field, val)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, AstrideError):
+            raise
+        raise SignatureError(
+            f"{proto.DESCRIPTOR.name}.{name} does not take this value", given={name: val}, because=str(error)
+        ) from error
+
+
+def _assign(proto: Any, field: Any, val: Any) -> None:
+    target = getattr(proto, field.name)
     if hasattr(target, "extend"):
         items = [val] if isinstance(val, str | bytes | Mapping) or not hasattr(val, "__iter__") else list(val)
         for item in items:
@@ -50,7 +62,7 @@ def assign_proto(proto: Any, name: str, val: Any) -> None:
     elif field.message_type is not None:
         target.CopyFrom(val)
     else:
-        setattr(proto, name, _plain(val))
+        setattr(proto, field.name, _plain(val))
 
 
 def _assign_all(proto: Any, values: Mapping[str, Any]) -> None:
