@@ -76,7 +76,9 @@ def time(
         _show(net, timed, iterations, sort)
 
 
-def _network(prototxt: str, weights: str | None, phase: str, batch: int | None, data: Path | None, labels: Path | None) -> Net:
+def _network(
+    prototxt: str, weights: str | None, options: dict[str, Any], batch: int | None, data: Path | None, labels: Path | None
+) -> Net:
     from ..bench.network import fill
     from ..caffe import load_caffe
     from . import _feeding as feeding
