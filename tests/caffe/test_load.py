@@ -277,6 +277,16 @@ def test_unknown_fields_can_be_passed_over() -> None:
     assert load_caffe(text, allow_unknown_fields=True).outputs == ["prob"]
 
 
+def test_unknown_fields_and_unknown_layers_are_said_together() -> None:
+    text = CONV_IP.replace("num_output: 4", "num_output: 4 fork_field: 3 num_ouput: 5").replace('"Softmax"', '"Sofmax"')
+    with pytest.raises(PrototxtError) as caught:
+        load_caffe(text)
+    message = str(caught.value)
+    line = 1 + text[: text.index("fork_field")].count("\n")
+    assert f"{line}:" in message and "fork_field" in message and "num_ouput; nearest: num_output" in message
+    assert 'of type "Sofmax", perhaps Softmax' in message
+
+
 def test_dialects_are_known_by_name() -> None:
     with pytest.raises(ArgumentError, match="one of bvlc"):
         load_caffe(CONV_IP, dialect="theano")

@@ -10,14 +10,14 @@ import numpy as np
 from ..errors import ArgumentError, AstrideError, PrototxtError
 from ..layers import Source as Samples
 from ..net import Net, Node, Phase
-from ..proto import Message, Parsed, Source
+from ..proto import Message, Parsed, Source, open_model
 from .dialects.choose import read_text
 from .dialects.refused import check_refused
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer, source_of
 from .python_layers import Allowed, PythonClasses, PythonLayers, classes
 from .state import State, included
-from .translate import check_types, node
+from .translate import TRANSLATORS, Listing, check_types, node, unknown_types
 from .upgrade import Upgraded, upgrade
 from .weights import load_weights, take_blobs
 
@@ -63,7 +63,7 @@ def load_caffe(
     """
     stages = (stages,) if isinstance(stages, str) else stages
     python = classes(python_layers)
-    parsed = read_text(prototxt, dialect=dialect, allow_unknown_fields=allow_unknown_fields)
+    parsed = _read(prototxt, dialect, allow_unknown_fields)
     net = build_net(
         parsed.message,
         phase,
@@ -119,6 +119,23 @@ def build_net(
             error.given = {"in": lines.source} | error.given
         raise
     return net
+
+
+def _read(prototxt: Source, dialect: str | None, allow_unknown_fields: bool) -> Parsed:
+    """The text; where fields of it are unknown, its layers of unknown types are said in the same breath."""
+    opened = open_model(prototxt, expect="prototxt")
+    try:
+        return read_text(opened.view, dialect=dialect, name=opened.name, allow_unknown_fields=allow_unknown_fields)
+    except PrototxtError as error:
+        try:
+            parsed = read_text(opened.view, name=opened.name, allow_unknown_fields=True)
+        except PrototxtError:
+            # What is wrong are not only fields: then the layers cannot be told.
+            raise error from None
+        types = [(parsed.line_of(x), x.name, x.type) for x in parsed.message.layer if x.type not in TRANSLATORS]
+        if types:
+            error.given["layers of unknown types"] = Listing(unknown_types(types))
+        raise
 
 
 def as_phase(phase: str | Phase) -> Phase:

@@ -5,7 +5,7 @@ What is Caffe's own about a layer, its fields and defaults, ends here: layers ge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -69,10 +69,7 @@ def check_types(layers: list[tuple[Message, int | None]]) -> None:
     unknown = [(line, message.name, message.type) for message, line in layers if message.type not in TRANSLATORS]
     if not unknown:
         return
-    lines = []
-    for line, name, kind in unknown:
-        near = nearest(kind, list(TRANSLATORS))
-        lines.append(f'line {line or "?"}: layer "{name}" of type "{kind}"' + (f", perhaps {near}" if near else ""))
+    lines = unknown_types(unknown)
     many = len(unknown) > 1
     raise UnknownLayerError(
         f"{len(unknown)} layers are of types that are not known here" if many else "a layer is of a type that is not known here",
@@ -81,6 +78,19 @@ def check_types(layers: list[tuple[Message, int | None]]) -> None:
         required=f"one of {', '.join(sorted(TRANSLATORS))}",
         hint="take the layer out, or give a data layer a source: load_caffe(..., sources={name: source})",
     )
+
+
+def unknown_types(unknown: Sequence[tuple[int | None, str, str]]) -> list[str]:
+    """Lines that say which layers, as (line, name, type), are of types nobody knows, with the known type most like each."""
+    lines = []
+    for line, name, kind in unknown[:_SHOWN]:
+        near = nearest(kind, TRANSLATORS)
+        lines.append(f'line {line or "?"}: layer "{name}" of type "{kind}"' + (f", perhaps {near}" if near else ""))
+    return [*lines, f"... and {len(unknown) - _SHOWN} more"] if len(unknown) > _SHOWN else lines
+
+
+_SHOWN = 100
+"""Layers in one message; looking for the type most like an unknown one takes milliseconds."""
 
 
 class Listing(list[str]):
