@@ -253,6 +253,34 @@ def test_parts_and_agnostic_labels() -> None:
     np.testing.assert_array_equal(Bench(MultiBoxLoss(2, agnostic=True, **options), two).forward()[0], labelled)  # type: ignore[arg-type]
 
 
+def test_refined_priors() -> None:
+    """RefineDet: predictions begin where other places have moved the priors to, and what is surely nothing is not mined."""
+    options: dict[str, Any] = {"code": Code.CENTER_SIZE, "choice": Choice(ratio=1.0), "objectness": 0.5}
+    places, scores, priors, truth = (b[:1] for b in bottoms(True))
+    sure = np.tile([0.0, 1.0], (1, PRIORS))
+    moves = np.random.RandomState(1).normal(size=places.shape)
+    moved = decoded(moves.reshape(PRIORS, 4), *priors.reshape(2, PRIORS, 4), Code.CENTER_SIZE, in_target=False)
+    for first, begun in ((np.zeros_like(moves), priors), (moves, plain.prior_blob(moved, VARIANCES))):
+        bench = Bench(MultiBoxLoss(CLASSES, **options), [places, scores, priors, truth, sure, first])
+        alone = Bench(MultiBoxLoss(CLASSES, **options), [places, scores, begun, truth])
+        np.testing.assert_allclose(bench.forward()[0], alone.forward()[0], rtol=1e-12)
+    check_gradient(bench, [True, True, False, False, False, False])
+    no_negatives = Bench(MultiBoxLoss(CLASSES, **{**options, "choice": Choice(ratio=0.0)}), [places, scores, priors, truth])
+    unsure = Bench(MultiBoxLoss(CLASSES, **options), [places, scores, priors, truth, 1 - sure])
+    np.testing.assert_allclose(unsure.forward()[0], no_negatives.forward()[0], rtol=1e-12)
+    with pytest.raises(ArgumentError, match="4 numbers for each prior and image"):
+        Bench(MultiBoxLoss(CLASSES), [places, scores, priors, truth, sure, moves[:, 1:]])
+
+
+def test_two_classes_may_fold_all_labels() -> None:
+    given = bottoms(True)
+    given[1] = given[1].reshape(IMAGES, PRIORS, CLASSES)[..., :2].reshape(IMAGES, -1)
+    folded = Bench(MultiBoxLoss(2, code=Code.CENTER_SIZE, fold=True), given).forward()[0]
+    given[3] = given[3].copy()
+    given[3][..., 1] = np.minimum(given[3][..., 1], 1)
+    np.testing.assert_array_equal(Bench(MultiBoxLoss(2, code=Code.CENTER_SIZE), given).forward()[0], folded)
+
+
 def test_no_truth_at_all() -> None:
     given = bottoms(True)
     given[3][..., 0] = -1
@@ -323,3 +351,14 @@ def test_older_field() -> None:
     assert every.choice.kind is Mining.NONE  # type: ignore[attr-defined]
     with pytest.raises(ArgumentError, match="do_neg_mining says otherwise than mining_type"):
         load_caffe(NET.format("do_neg_mining: false mining_type: MAX_NEGATIVE"))
+
+
+def test_text_of_refinedet() -> None:
+    shapes = ((3, 40), (3, 30), (1, 2, 40), (1, 1, 6, 8), (3, 20), (3, 40))
+    text = "".join(f'input: "i{i}" input_shape {{ {" ".join(f"dim: {n}" for n in s)} }}\n' for i, s in enumerate(shapes))
+    bottom = " ".join(f'bottom: "i{i}"' for i in range(6))
+    text += f'layer {{ name: "loss" type: "MultiBoxLoss" {bottom} top: "loss" multibox_loss_param {{ num_classes: 3 FIELDS }} }}'
+    layer = load_caffe(text.replace("FIELDS", "objectness_score: 0.25"), phase="TRAIN").layer("loss")
+    assert isinstance(layer, MultiBoxLoss) and (layer.objectness, layer.fold) == (0.25, True)
+    layer = load_caffe(text.replace("FIELDS", ""), phase="TRAIN", dialect="ssd").layer("loss")
+    assert isinstance(layer, MultiBoxLoss) and not layer.fold

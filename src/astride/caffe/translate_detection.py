@@ -154,6 +154,8 @@ def _image_sizes(path: str) -> list[tuple[int, int]]:
 def _multibox_loss(message: Message, phase: Phase) -> Layer:
     p = _part(message, "multibox_loss_param")
     flags = [*message.propagate_down, True, True][:2] if message.propagate_down else [True, True]
+    # only RefineDet has the field, and it alone reads labels so
+    refined = {"objectness": p.objectness_score, "fold": True} if hasattr(p, "objectness_score") else {}
     return MultiBoxLoss(
         _classes(p),
         shared=p.share_location,
@@ -183,6 +185,7 @@ def _multibox_loss(message: Message, phase: Phase) -> Layer:
         inside=p.bp_inside,
         parts=(bool(flags[0]), bool(flags[1])),
         normalization=_normalization(message.loss_param) or Normalization.VALID,
+        **refined,
     )
 
 

@@ -124,14 +124,18 @@ def matched(boxes: Array, truth: Array, how: Matching) -> tuple[Array, Array]:
     return found, greatest
 
 
-def mined(match: Array, greatest: Array, loss: Array, boxes: Array, how: Choice) -> tuple[Array, Array]:
+def mined(
+    match: Array, greatest: Array, loss: Array, boxes: Array, how: Choice, possible: Array | None = None
+) -> tuple[Array, Array]:
     """The matches that stay, and the priors without a box that are taught so, of one image.
 
-    loss     what each prior is wrong by
-    boxes    where each is, for the suppression
+    loss        what each prior is wrong by
+    boxes       where each is, for the suppression
+    possible    which may be chosen at all, where not all may
     """
     negative = how.kind is Mining.MAX_NEGATIVE
-    eligible = np.flatnonzero((match == NOTHING) & (greatest < how.overlap)) if negative else np.arange(match.size)
+    able = (match == NOTHING) & (greatest < how.overlap) if negative else np.ones(match.size, bool)
+    eligible = np.flatnonzero(able if possible is None else able & possible)
     count = int((match > NOTHING).sum() * how.ratio) if negative else how.sample
     if how.threshold > 0:
         order = best_first(loss[eligible], top_k=how.top_k)

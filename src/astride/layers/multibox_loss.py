@@ -14,7 +14,7 @@ from ..errors import ArgumentError, ArrayError, UnsupportedError
 from ..plan import SoftmaxLossPlan
 from ..plan.dense import SMALLEST_NORMAL, Function, Normalization
 from ..plan.reduce import Total
-from ._boxes import Code, check_predictions, encoded, label_shape, priors_of
+from ._boxes import Code, check_predictions, decoded, encoded, label_shape, priors_of
 from ._loss import Loss, sum_plan
 from ._matching import NOTHING, Choice, Matching, Mining, Truth, matched, mined, places_of, truths
 from ._steps import Steps
@@ -47,12 +47,23 @@ class _Taught:
     negatives: Array
 
 
+@dataclass(frozen=True, slots=True)
+class _Priors:
+    """The priors and their variances, (P, 4); where each image's predictions begin, (N, P, 4); which may be mined, (N, P)."""
+
+    boxes: Array
+    variances: Array
+    begun: Array
+    possible: Array
+
+
 class MultiBoxLoss(Loss):
     """(weight * loss of the matched places + loss of the scores) / normalization.
 
     Bottoms    places (N, priors * 4), or (N, priors * classes * 4) where locations are not shared; scores (N, priors *
                classes); priors (1, 2, priors * 4) of PriorBox; the truth (1, 1, boxes, 8): image, label, instance, xmin,
-               ymin, xmax, ymax, difficult, with image -1 in rows that are none
+               ymin, xmax, ymax, difficult, with image -1 in rows that are none. RefineDet has two more: scores (N, priors * 2)
+               of there being something at all, and places (N, priors * 4) that move the priors first
     Tops       the loss, one number
     Options    classes, shared, background, code, in_target: as DetectionOutput has them
                matching: which priors get which box
@@ -62,6 +73,8 @@ class MultiBoxLoss(Loss):
                agnostic: every box is of the one class after the background
                inside: coordinates of boxes outside the image are not taught
                parts: whether places and scores count
+               objectness: priors whose score in the fifth bottom is below it are not mined
+               fold: of two classes labels above are the second, as RefineDet reads them
                normalization: what the sum is divided by, at least by 1: valid (matched priors), full (all priors of all
                images), batch_size (images), none
     Edges      an image without boxes teaches nothing where negatives are mined, and background everywhere where not
@@ -70,12 +83,13 @@ class MultiBoxLoss(Loss):
     Quirks     logistic targets begin as the number of the background's class, 0 or not, as SSD fills them. Where images
                are not mined SSD writes those of all but the first image into wrong places; here they are in their own.
                Of equal losses the earlier prior is mined; SSD leaves it to std::sort
-    Source     the SSD fork of Caffe, src/caffe/layers/multibox_loss_layer.cpp and src/caffe/util/bbox_util.cpp
+    Source     the SSD fork of Caffe, src/caffe/layers/multibox_loss_layer.cpp and src/caffe/util/bbox_util.cpp;
+               RefineDet's, of the same names
     """
 
     type = "MultiBoxLoss"
-    bottoms: ClassVar[tuple[int, int | None]] = (4, 4)
-    labels: ClassVar[frozenset[int]] = frozenset({2, 3})
+    bottoms: ClassVar[tuple[int, int | None]] = (4, 6)
+    labels: ClassVar[frozenset[int]] = frozenset({2, 3, 4, 5})
     source = "src/caffe/layers/multibox_loss_layer.cpp"
 
     def __init__(
@@ -95,6 +109,8 @@ class MultiBoxLoss(Loss):
         agnostic: bool = False,
         inside: bool = False,
         parts: tuple[bool, bool] = (True, True),
+        objectness: float = 0.01,
+        fold: bool = False,
         normalization: Normalization = Normalization.VALID,
     ) -> None:
         super().__init__()
@@ -104,6 +120,7 @@ class MultiBoxLoss(Loss):
         self.difficult, self.agnostic, self.inside = difficult, agnostic, inside
         self.place_loss, self.class_loss, self.place_weight = place_loss, class_loss, place_weight
         self.parts, self.normalization = parts, normalization
+        self.objectness, self.fold = objectness, fold
         self._check_options()
 
     def _check_options(self) -> None:
@@ -126,6 +143,14 @@ class MultiBoxLoss(Loss):
     def check(self, bottom: Blobs) -> None:
         check_predictions(bottom, self.classes, 1 if self.shared else self.classes)
         label_shape("truth", bottom[3].shape, 8)
+        for i, each in zip(range(4, len(bottom)), (2, 4), strict=False):
+            if bottom[i].count != bottom[0].shape[0] * bottom[2].count // 8 * each:
+                raise ArgumentError(
+                    "what moves the priors first is not of all of them",
+                    given={f"bottom {i}": bottom[i].shape, "priors": bottom[2].shape},
+                    required=f"{each} numbers for each prior and image",
+                    because="RefineDet's Caffe, src/caffe/layers/multibox_loss_layer.cpp",
+                )
 
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         self.check(bottom)
@@ -133,24 +158,22 @@ class MultiBoxLoss(Loss):
 
     def loss(self, steps: Steps, arrays: Sequence[Array], bottom: Blobs) -> Array:
         images, dtype = bottom[0].shape[0], bottom[0].dtype
-        priors, variances = priors_of(arrays[2])
-        if not (variances > 0).all():
-            raise ArrayError("a variance is not positive", given={"priors": arrays[2]}, required="variances > 0", because=SOURCE)
-        places = steps.shaped(arrays[0], (images * len(priors) * (1 if self.shared else self.classes), 4))
-        scores = steps.shaped(arrays[1], (images * len(priors), self.classes))
-        every = truths(
-            arrays[3].reshape(-1, 8), images, background=self.background, classes=self.classes, difficult=self.difficult
-        )
-        lessons = [
-            None if truth is None else self._lesson(i, truth, places, scores, priors, variances) for i, truth in enumerate(every)
-        ]
-        count = sum(len(rows) for lesson in lessons if lesson for rows, _ in lesson.rows.values())
-        whole = self._divided_by(count, images, len(priors))
+        priors = self._priors(images, arrays)
+        count = len(priors.boxes)
+        places = steps.shaped(arrays[0], (images * count * (1 if self.shared else self.classes), 4))
+        scores = steps.shaped(arrays[1], (images * count, self.classes))
+        rows = arrays[3].reshape(-1, 8)
+        if self.fold and self.classes == 2:
+            rows = np.column_stack([rows[:, :1], np.minimum(rows[:, 1], 1), rows[:, 2:]])
+        every = truths(rows, images, background=self.background, classes=self.classes, difficult=self.difficult)
+        lessons = [None if truth is None else self._lesson(i, truth, places, scores, priors) for i, truth in enumerate(every)]
+        matches = sum(len(rows) for lesson in lessons if lesson for rows, _ in lesson.rows.values())
+        whole = self._divided_by(matches, images, count)
         parts = []
-        if self.parts[0] and count:
-            parts.append(self._of_places(steps, places, lessons, priors, variances, self.place_weight / whole))
+        if self.parts[0] and matches:
+            parts.append(self._of_places(steps, places, lessons, priors, self.place_weight / whole))
         if self.parts[1]:
-            parts.append(self._of_scores(steps, scores, lessons, len(priors), 1 / whole))
+            parts.append(self._of_scores(steps, scores, lessons, count, 1 / whole))
         total = np.zeros((), dtype)
         for part in parts:
             total = steps.apply(Function.ADD, part, total)
@@ -158,15 +181,29 @@ class MultiBoxLoss(Loss):
 
     # Which priors are taught what
 
-    def _lesson(self, image: int, truth: Truth, places: Array, scores: Array, priors: Array, variances: Array) -> _Taught:
+    def _priors(self, images: int, arrays: Sequence[Array]) -> _Priors:
+        boxes, variances = priors_of(arrays[2])
+        if not (variances > 0).all():
+            raise ArrayError("a variance is not positive", given={"priors": arrays[2]}, required="variances > 0", because=SOURCE)
+        begun = np.broadcast_to(boxes, (images, *boxes.shape))
+        possible = np.ones((images, len(boxes)), bool)
+        if len(arrays) > 4:
+            possible = arrays[4].reshape(images, len(boxes), 2)[..., 1] >= self.objectness
+        if len(arrays) > 5:
+            begun = decoded(arrays[5].reshape(begun.shape), boxes, variances, self.code, in_target=self.in_target)
+        return _Priors(boxes, variances, begun, possible)
+
+    def _lesson(self, image: int, truth: Truth, places: Array, scores: Array, all_priors: _Priors) -> _Taught:
+        priors, variances = all_priors.boxes, all_priors.variances
+        begun = all_priors.begun[image]
         offsets = places.reshape(-1, len(priors), 1 if self.shared else self.classes, 4)[image]
         found: dict[int, tuple[Array, Array]] = {}
         if self.shared:
-            found[0] = matched(self._moved(offsets[:, 0], priors, variances), truth.boxes, self.matching)
+            found[0] = matched(self._moved(offsets[:, 0], all_priors, begun), truth.boxes, self.matching)
         else:
             for label in range(self.classes):
                 if label != self.background:
-                    found[label] = self._of_class(label, truth, offsets[:, label], priors, variances)
+                    found[label] = self._of_class(label, truth, offsets[:, label], all_priors, begun)
         negatives = np.empty(0, np.int64)
         if self.choice.kind is not Mining.NONE:
             match, greatest = found[0]
@@ -176,23 +213,26 @@ class MultiBoxLoss(Loss):
             boxes = places_of(
                 offsets[:, 0], priors, variances, self.code, in_target=self.in_target, from_priors=self.choice.from_priors
             )
-            match, negatives = mined(match, greatest, wrong, boxes, self.choice)
+            match, negatives = mined(match, greatest, wrong, boxes, self.choice, all_priors.possible[image])
             found[0] = match, greatest
         taught = {kind: (np.flatnonzero(match > NOTHING), match[match > NOTHING]) for kind, (match, _) in found.items()}
         return _Taught(truth, taught, negatives)
 
-    def _of_class(self, label: int, truth: Truth, offsets: Array, priors: Array, variances: Array) -> tuple[Array, Array]:
+    def _of_class(self, label: int, truth: Truth, offsets: Array, priors: _Priors, begun: Array) -> tuple[Array, Array]:
         """The matches of one class's places: with its own boxes, or those of the priors with all boxes that are its own."""
         own = np.flatnonzero(truth.labels == label)
         if self.matching.from_priors:
-            match, greatest = matched(priors, truth.boxes, self.matching)
+            match, greatest = matched(begun, truth.boxes, self.matching)
             return np.where(np.isin(match, own), match, NOTHING), greatest
-        match, greatest = matched(self._moved(offsets, priors, variances), truth.boxes[own], self.matching)
+        match, greatest = matched(self._moved(offsets, priors, begun), truth.boxes[own], self.matching)
         match[match > NOTHING] = own[match[match > NOTHING]]
         return match, greatest
 
-    def _moved(self, offsets: Array, priors: Array, variances: Array) -> Array:
-        return places_of(offsets, priors, variances, self.code, in_target=self.in_target, from_priors=self.matching.from_priors)
+    def _moved(self, offsets: Array, priors: _Priors, begun: Array) -> Array:
+        """What is matched: the boxes that predictions begin from, or those they make of the priors."""
+        if self.matching.from_priors:
+            return begun
+        return decoded(offsets, priors.boxes, priors.variances, self.code, in_target=self.in_target)
 
     def _wrong(self, truth: Truth, match: Array, scores: Array) -> Array:
         """The class loss of each prior, for the choice of the hardest."""
@@ -217,25 +257,18 @@ class MultiBoxLoss(Loss):
 
     # The two losses
 
-    def _of_places(
-        self,
-        steps: Steps,
-        places: Array,
-        lessons: Sequence[_Taught | None],
-        priors: Array,
-        variances: Array,
-        coeff: float,
-    ) -> Array:
-        kinds = 1 if self.shared else self.classes
-        which, prior, boxes = [], [], []
+    def _of_places(self, steps: Steps, places: Array, lessons: Sequence[_Taught | None], priors: _Priors, coeff: float) -> Array:
+        kinds, count = 1 if self.shared else self.classes, len(priors.boxes)
+        which, begun, variances, boxes = [], [], [], []
         for image, lesson in enumerate(lessons):
             for kind, (rows, match) in lesson.rows.items() if lesson else ():
-                which.append((image * len(priors) + rows) * kinds + kind)
-                prior.append(rows)
+                which.append((image * count + rows) * kinds + kind)
+                begun.append(priors.begun[image, rows])
+                variances.append(priors.variances[rows])
                 boxes.append(lesson.truth.boxes[match] if lesson else match)
-        at = np.concatenate(prior)
         offsets = steps.take(places, np.concatenate(which))
-        distances = self._distances(steps, offsets, np.concatenate(boxes), priors[at], variances[at])
+        target, start, spread = (np.concatenate(parts) for parts in (boxes, begun, variances))
+        distances = self._distances(steps, offsets, target, start, spread)
         return steps.run(sum_plan(places.dtype.name, coeff), self._distance_loss(steps, distances))
 
     def _distances(self, steps: Steps, offsets: Array, boxes: Array, priors: Array, variances: Array) -> Array:
@@ -304,9 +337,9 @@ class MultiBoxLoss(Loss):
         return max(counts[self.normalization], 1)
 
     def refuse_labels(self, want: Sequence[bool]) -> None:
-        if want[2] or want[3]:
+        if any(want[2:]):
             raise UnsupportedError(
                 "priors and the truth have no gradient",
                 because=SOURCE,
-                hint="propagate_down: true propagate_down: true propagate_down: false propagate_down: false",
+                hint="propagate_down: true propagate_down: true, and propagate_down: false for each of the others",
             )
