@@ -2,6 +2,7 @@
 
     schema("ssd")                 one fork's schema, with its own field numbers: for bytes
     schema("ssd+ceil_mode")       two forks in one, the first one's numbers where both have one
+    schema("mine.proto")          the dialect of a caffe.proto of one's own
     schema()                      every name that any fork has: for text, where numbers do not matter
     read_text("deploy.prototxt")  a text in the dialect whose fields it uses
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from ...errors import ArgumentError
 from ...proto import Schema, nearest
@@ -39,6 +41,7 @@ from . import (
     yolo,
 )
 from ._fork import Fork
+from .from_proto import from_proto, shared_enums
 
 FORKS: Mapping[str, Fork] = {
     "ceil_mode": ceil_mode.FORK,
@@ -84,7 +87,10 @@ def schema(dialect: str | None = None) -> Schema:
     chosen = Schema.bvlc()
     # The last first: whoever comes later in the loop wins, and that is to be the first named.
     for name in reversed(_names(dialect)):
-        if name != "bvlc":
+        if name.endswith(".proto"):
+            fork = from_proto(Path(name))
+            chosen = chosen.merged(dialect, shared_enums(fork), enums=fork.enums, wins=True)
+        elif name != "bvlc":
             chosen = chosen.merged(dialect, FORKS[name].messages, enums=FORKS[name].enums, wins=True)
     return chosen
 
@@ -92,11 +98,11 @@ def schema(dialect: str | None = None) -> Schema:
 def _names(dialect: str) -> list[str]:
     names = [name.strip() for name in dialect.split("+")]
     for name in names:
-        if name not in DIALECTS:
+        if name not in DIALECTS and not name.endswith(".proto"):
             raise ArgumentError(
                 "there is no such dialect",
                 given={"dialect": dialect},
-                required=f"one of {', '.join(DIALECTS)}, or several of them with + between",
+                required=f"one of {', '.join(DIALECTS)}, or several of them with + between; or a .proto file",
                 hint=nearest(name, DIALECTS),
             )
     return names

@@ -33,11 +33,6 @@ MESSAGES = {
     """,
 }
 
-REFUSED = {
-    "LossParameter.weight_by_label_freqs": "a loss weighted by how frequent the labels are",
-    "LossParameter.class_weighting": "a loss weighted by class",
-}
-
 FORK = Fork(
     "SegNet: Upsample by pooling masks, BN, DenseImageData",
     ("alexgkendall/caffe-segnet",),
@@ -55,5 +50,4 @@ FORK = Fork(
             138 dense_image_data_param DenseImageDataParameter
         """,
     },
-    refused=REFUSED,
 )
