@@ -23,5 +23,4 @@ FORK = Fork(
             147 upsample_param UpsampleParameter
         """,
     },
-    refused=segnet.REFUSED,
 )
