@@ -127,6 +127,7 @@ def test_a_kernel_that_declines_says_why() -> None:
     assert message == text(
         "max_pool [explicit]: no kernel of backend reference:loops4 takes this plan",
         "  given     x (1, 3, 8, 8) float32",
+        '  try       backend="auto"',
         "  reference:loops4 textbook loops have no wrap edge",
     )
 

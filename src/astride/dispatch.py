@@ -48,7 +48,12 @@ def choose(plan: Plan, name: str | None = None) -> Choice:
         if reason is None:
             return Choice(place, kernel, tuple(declined))
         declined.append((f"{place}:{kernel.name}", reason))
-    raise UnsupportedError(f"no kernel of backend {wanted} takes this plan", operator=plan.op, reasons=dict(declined))
+    raise UnsupportedError(
+        f"no kernel of backend {wanted} takes this plan",
+        operator=plan.op,
+        reasons=dict(declined),
+        hint=None if wanted == "auto" else 'backend="auto"',
+    )
 
 
 def _candidates(op: str, wanted: str, declined: list[tuple[str, str]]) -> list[tuple[str, Kernel]]:
@@ -71,7 +76,10 @@ def _candidates(op: str, wanted: str, declined: list[tuple[str, str]]) -> list[t
     if not chosen:
         names = ", ".join(f"{place}:{kernel.name}" for kernel in kernels) or "none"
         raise ArgumentError(
-            f"backend {place} has no kernel of that name for {op}", given={"backend": wanted}, required=f"one of {names}"
+            f"backend {place} has no kernel of that name for {op}",
+            given={"backend": wanted},
+            required=f"one of {names}",
+            hint=f'backend="{place}"',
         )
     return [(place, kernel) for kernel in chosen]
 
@@ -162,9 +170,15 @@ def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None
     try:
         shape = plan.output_shape(*saved.shapes)
         if dy.shape != shape:
-            raise ArrayError("dy has another shape than y", required=f"dy.shape == {shape}: {dy.shape}")
+            raise ArrayError(
+                "dy has another shape than y", required=f"dy.shape == {shape}: {dy.shape}", hint="numpy.ones_like(y)"
+            )
         if dy.dtype.name != plan.output_dtype:
-            raise ArrayError("dy has another dtype than y", required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}")
+            raise ArrayError(
+                "dy has another dtype than y",
+                required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}",
+                hint=f"dy.astype({plan.output_dtype!r})",
+            )
         kernel = choose(plan, backend or saved.kernel).kernel
         with np.errstate(all="ignore"):
             return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)

@@ -180,7 +180,11 @@ def seeds(results: Sequence[Any], arrays: Sequence[Any], g: Any) -> dict[int, Ar
     """What a pull starts from: the parts of g, each like its result, by the identity of the array of that place."""
     arriving = g if isinstance(g, tuple) else (g,)
     if len(arriving) > len(results):
-        raise ArrayError("g has more parts than the result", required=f"at most {len(results)}: {len(arriving)}")
+        raise ArrayError(
+            "g has more parts than the result",
+            required=f"at most {len(results)}: {len(arriving)}",
+            hint="one part per result, None where nothing flows back",
+        )
     found: dict[int, Array] = {}
     for place, (part, y, array) in enumerate(zip(arriving, results, arrays, strict=False)):
         if part is None:

@@ -241,5 +241,5 @@ def _by_name(target: Path) -> Kind:
         "the name of the file to write does not say what it is to hold",
         given={"target": os.fspath(target)},
         required=".prototxt for text, .caffemodel for binary",
-        hint='to="net-text" or to="net-binary"',
+        hint='to="net-text" or to="net-binary"; on the command line --to text or --to binary',
     )

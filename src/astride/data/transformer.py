@@ -112,7 +112,8 @@ class Transformer:
             given={"mean": mean, "image": shape},
             required=f"one number per channel, or the image's own size: {mean.shape} against {shape}",
             because=SOURCE,
-            hint="crop_mean=True takes the centre of the mean; mean.mean((1, 2), keepdims=True) one number per channel",
+            hint="crop_mean=True takes the centre of the mean; mean.mean((1, 2), keepdims=True), or "
+            "--mean 104,117,123 on the command line, one number per channel",
         )
 
 
@@ -124,7 +125,7 @@ def _cropped(image: Image, size: tuple[int, int], rng: np.random.Generator | Non
             given={"crop": size, "image": image},
             required=f"0 < crop <= size, on axis H: {rows} <= {height}, on axis W: {columns} <= {width}",
             because=SOURCE,
-            hint=f"crop=({min(rows, height)}, {min(columns, width)}), or a larger size=",
+            hint=f"crop=({min(rows, height)}, {min(columns, width)}), or a larger size=; on the command line --crop and --size",
         )
     down, right = height - rows, width - columns
     top, left = (down // 2, right // 2) if rng is None else (int(rng.integers(down + 1)), int(rng.integers(right + 1)))

@@ -54,7 +54,11 @@ def choice(kind: type[EnumT], value: str, name: str, operator: str) -> EnumT:
     """The member of an enumeration that has this value. Raises ArgumentError with those there are."""
     if value not in list(kind):
         raise ArgumentError(
-            f"there is no such {name}", given={name: value}, required=f"one of {', '.join(kind)}", operator=operator
+            f"there is no such {name}",
+            given={name: value},
+            required=f"one of {', '.join(kind)}",
+            operator=operator,
+            hint=f"{name}={next(iter(kind)).value!r}",
         )
     return kind(value)
 
@@ -77,7 +81,10 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
         unknown = [name for name in kept if name not in known]
         if unknown:
             raise ArgumentError(
-                f"there is no argument {unknown[0]!r}", given={n: kept[n] for n in unknown}, required=f"one of {', '.join(known)}"
+                f"there is no argument {unknown[0]!r}",
+                given={n: kept[n] for n in unknown},
+                required=f"one of {', '.join(known)}",
+                hint=f"no {unknown[0]}, or other rules",
             )
         for name in known:
             if name not in kept and inspect.signature(function).parameters[name].default is inspect.Parameter.empty:

@@ -47,7 +47,11 @@ def fold(
     sizes = _sizes(output_size, kernel, x.ndim - 2)
     if x.ndim not in (3, len(sizes) + 2):
         raise ArrayError(
-            "x has the wrong rank", given={"x": x}, required=f"x.ndim is 3 or {len(sizes) + 2}: {x.ndim}", operator="fold"
+            "x has the wrong rank",
+            given={"x": x},
+            required=f"x.ndim is 3 or {len(sizes) + 2}: {x.ndim}",
+            operator="fold",
+            hint="columns (N, C * taps, windows), as unfold gives them",
         )
     last = layout.endswith(("C", "last"))
     image = (x.shape[0], *sizes, 1) if last else (x.shape[0], 1, *sizes)
@@ -63,6 +67,7 @@ def fold(
             required=f"rows % {plan.taps} == 0: {rows} % {plan.taps};  windows == {outs}: {found}",
             operator="fold",
             rules=rules,
+            hint="the output_size, kernel, stride and padding that unfold had",
         )
     if found != outs:
         shape = (x.shape[0], *outs, rows) if plan.layout is Layout.CHANNELS_LAST else (x.shape[0], rows, *outs)

@@ -87,6 +87,7 @@ def fractional_pool(
             required=f"|samples| < {LARGEST_SAMPLE}, usually in [0, 1)",
             operator="fractional_pool",
             rules=rules,
+            hint="numpy.random.default_rng(0).random(samples.shape)",
         )
     y, saved = run(plan, x, drawn, out=out, backend=backend, save=return_indices, rules=rules)
     if not return_indices:

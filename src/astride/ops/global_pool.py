@@ -47,7 +47,13 @@ def global_pool(
             rules=rules,
         )
     if x.ndim < 3:
-        raise ArrayError("x has no spatial axes", given={"x": x}, required=f"x.ndim >= 3: {x.ndim}", operator="global_pool")
+        raise ArrayError(
+            "x has no spatial axes",
+            given={"x": x},
+            required=f"x.ndim >= 3: {x.ndim}",
+            operator="global_pool",
+            hint="x (N, C, *size)",
+        )
     sizes = x.shape[1:-1] if layout == "channels_last" or layout.endswith("C") else x.shape[2:]
     try:
         plan = make_plan(

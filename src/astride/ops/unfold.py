@@ -44,7 +44,11 @@ def unfold(
     rank = x.ndim - 2
     if not 1 <= rank <= 3:
         raise ArrayError(
-            "x has not one to three spatial axes", given={"x": x}, required=f"1 <= x.ndim - 2 <= 3: {rank}", operator="unfold"
+            "x has not one to three spatial axes",
+            given={"x": x},
+            required=f"1 <= x.ndim - 2 <= 3: {rank}",
+            operator="unfold",
+            hint="a batch and a channel axis besides the windows' axes",
         )
     arguments = {"stride": stride, "padding": padding, "dilation": dilation, "layout": layout, **options}
     windows = windows_of("unfold", rules, x.shape, kernel, x.dtype.name, {"x": x, "kernel": kernel}, arguments)

@@ -31,7 +31,9 @@ class WindowOperator:
         """Raises ArgumentError: what is no function; a gradient that is neither one, "numeric" nor None."""
         name = getattr(function, "__name__", type(function).__name__)
         if not callable(function) or isinstance(function, WindowOperator):
-            raise ArgumentError("window_op takes a function of one window", given={"function": function})
+            raise ArgumentError(
+                "window_op takes a function of one window", given={"function": function}, hint="@astride.window_op above the def"
+            )
         if gradient is not None and gradient != NUMERIC and not callable(gradient):
             raise ArgumentError(
                 "the gradient is a function of (window, y)",
@@ -89,6 +91,7 @@ class WindowOperator:
                 given={"windows": windows},
                 required=f"one of {', '.join(WINDOWS)}",
                 operator=self.__name__,
+                hint='windows="max_pool"',
             )
         try:
             found = make_plan(windows, rules, tuple(shape), dtype, given={"shape": tuple(shape)}, **arguments)

@@ -59,7 +59,12 @@ def plan_from_dict(data: dict[str, Any]) -> Plan:
     """The plan `to_dict` wrote. Raises ArgumentError: not a plan, unknown fields, values that do not check out."""
     kind = data.get("plan") if isinstance(data, dict) else None
     if kind not in PLANS:
-        raise ArgumentError("this is not a saved plan", given={"plan": kind}, required=f"one of {', '.join(PLANS)}")
+        raise ArgumentError(
+            "this is not a saved plan",
+            given={"plan": kind},
+            required=f"one of {', '.join(PLANS)}",
+            hint="what plan.to_dict() gives",
+        )
     return cast(type[Plan], __getattr__(kind)).from_dict(data)
 
 

@@ -59,14 +59,18 @@ class Plan:
         given = {name: value for name, value in data.items() if name != "plan"}
         if given.keys() - hints.keys():
             raise ArgumentError(
-                f"this is not a saved {cls.__name__}", given={"unknown fields": sorted(given.keys() - hints.keys())}
+                f"this is not a saved {cls.__name__}",
+                given={"unknown fields": sorted(given.keys() - hints.keys())},
+                hint="what plan.to_dict() gives",
             )
         try:
             return cls(**{name: _typed(value, hints[name]) for name, value in given.items()})
         except (TypeError, ValueError) as error:
             if isinstance(error, ArgumentError):
                 raise
-            raise ArgumentError(f"this is not a saved {cls.__name__}", given={"plan": data}, because=str(error)) from error
+            raise ArgumentError(
+                f"this is not a saved {cls.__name__}", given={"plan": data}, because=str(error), hint="what plan.to_dict() gives"
+            ) from error
 
     def describe(self) -> list[tuple[str, str]]:
         """(field, value) pairs for people: defaults left out, one line per axis."""

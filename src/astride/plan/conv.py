@@ -50,7 +50,10 @@ class ConvPlan(Plan):
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
             raise ArgumentError(
-                "windows have one to three axes", given={"axes": len(self.axes)}, required=f"1 <= rank <= 3: {len(self.axes)}"
+                "windows have one to three axes",
+                given={"axes": len(self.axes)},
+                required=f"1 <= rank <= 3: {len(self.axes)}",
+                hint="other axes moved into the batch",
             )
         for name in ("groups", "batch_groups"):
             if getattr(self, name) < 1:
@@ -68,6 +71,7 @@ class ConvPlan(Plan):
             raise ArgumentError(
                 "batch_groups must divide the output channels and exclude groups",
                 given={"batch_groups": self.batch_groups, "groups": self.groups, "out_channels": self.out_channels},
+                hint="groups=1, or batch_groups=1",
             )
         if self.edge is Edge.CONSTANT:
             raise ArgumentError(
@@ -76,10 +80,14 @@ class ConvPlan(Plan):
         transposed = self.direction is Direction.TRANSPOSED
         if transposed and (self.edge is not Edge.SKIP or self.batch_groups > 1 or any(a.input_dilation > 1 for a in self.axes)):
             raise ArgumentError(
-                "a transposed convolution has zero padding, one batch group and no input dilation", given={"edge": str(self.edge)}
+                "a transposed convolution has zero padding, one batch group and no input dilation",
+                given={"edge": str(self.edge)},
+                hint='edge="skip", batch_groups=1, input_dilation=1',
             )
         if self.edge is not Edge.SKIP and any(a.input_dilation > 1 for a in self.axes):
-            raise ArgumentError("an edge mode needs an undilated input", given={"edge": str(self.edge)})
+            raise ArgumentError(
+                "an edge mode needs an undilated input", given={"edge": str(self.edge)}, hint='edge="skip", or input_dilation=1'
+            )
 
     @property
     def op(self) -> str:

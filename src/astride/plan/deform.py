@@ -38,7 +38,10 @@ class DeformPlan(Plan):
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
             raise ArgumentError(
-                "windows have one to three axes", given={"axes": len(self.axes)}, required=f"1 <= rank <= 3: {len(self.axes)}"
+                "windows have one to three axes",
+                given={"axes": len(self.axes)},
+                required=f"1 <= rank <= 3: {len(self.axes)}",
+                hint="other axes moved into the batch",
             )
         for channels, groups in (("in_channels", "groups"), ("out_channels", "groups"), ("in_channels", "offset_groups")):
             count, parts = getattr(self, channels), getattr(self, groups)
@@ -50,7 +53,9 @@ class DeformPlan(Plan):
                     hint=f"{groups}={math.gcd(count, max(parts, 1)) or 1}",
                 )
         if any(axis.input_dilation > 1 for axis in self.axes):
-            raise ArgumentError("a deformable convolution has no input dilation", given={"axes": self.axes})
+            raise ArgumentError(
+                "a deformable convolution has no input dilation", given={"axes": self.axes}, hint="input_dilation=1"
+            )
 
     @property
     def op(self) -> str:

@@ -37,7 +37,11 @@ class FractionalPlan(Plan):
                 "size, kernel, out and sample_axes need one to three axes each", given={"size": self.size, "kernel": self.kernel}
             )
         if sorted(self.sample_axes) != list(range(rank)):
-            raise ArgumentError("sample_axes is no order of the axes", given={"sample_axes": self.sample_axes})
+            raise ArgumentError(
+                "sample_axes is no order of the axes",
+                given={"sample_axes": self.sample_axes},
+                hint=f"sample_axes={tuple(range(rank))}",
+            )
         if self.tie not in (Tie.FIRST_NAN, Tie.LAST_NAN):
             raise ArgumentError(
                 "a fractional maximum returns its gradient to the first or last NaN, else the first extreme",

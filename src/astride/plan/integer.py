@@ -49,7 +49,10 @@ class IntegerConvPlan(Plan):
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
             raise ArgumentError(
-                "windows have one to three axes", given={"axes": len(self.axes)}, required=f"1 <= rank <= 3: {len(self.axes)}"
+                "windows have one to three axes",
+                given={"axes": len(self.axes)},
+                required=f"1 <= rank <= 3: {len(self.axes)}",
+                hint="other axes moved into the batch",
             )
         for name, known in (("dtype", BYTES), ("w_dtype", BYTES), ("y_dtype", ("int32", *BYTES))):
             if getattr(self, name) not in known:

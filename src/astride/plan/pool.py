@@ -83,7 +83,10 @@ class PoolPlan(Plan):
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
             raise ArgumentError(
-                "windows have one to three axes", given={"axes": len(self.axes)}, required=f"1 <= rank <= 3: {len(self.axes)}"
+                "windows have one to three axes",
+                given={"axes": len(self.axes)},
+                required=f"1 <= rank <= 3: {len(self.axes)}",
+                hint="other axes moved into the batch",
             )
         strided = [axis for axis in self.axes if isinstance(axis, StridedAxis)]
         if self.edge is not Edge.SKIP and (len(strided) < len(self.axes) or any(a.input_dilation > 1 for a in strided)):
@@ -105,10 +108,16 @@ class PoolPlan(Plan):
             )
         if self.divisor_pad is not None and len(self.divisor_pad) != len(self.axes):
             raise ArgumentError(
-                "divisor_pad needs a pair per axis", given={"divisor_pad": self.divisor_pad, "axes": len(self.axes)}
+                "divisor_pad needs a pair per axis",
+                given={"divisor_pad": self.divisor_pad, "axes": len(self.axes)},
+                hint="divisor_pad=None, or a (low, high) pair per axis",
             )
         if self.reduce in (Reduce.STOCHASTIC, Reduce.STOCHASTIC_MEAN) and self.edge is not Edge.SKIP:
-            raise ArgumentError("stochastic pooling draws among the taps inside the input only", given={"edge": str(self.edge)})
+            raise ArgumentError(
+                "stochastic pooling draws among the taps inside the input only",
+                given={"edge": str(self.edge)},
+                hint='edge="skip"',
+            )
 
     @property
     def op(self) -> str:

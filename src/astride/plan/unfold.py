@@ -30,7 +30,10 @@ class UnfoldPlan(Plan):
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
             raise ArgumentError(
-                "windows have one to three axes", given={"axes": len(self.axes)}, required=f"1 <= rank <= 3: {len(self.axes)}"
+                "windows have one to three axes",
+                given={"axes": len(self.axes)},
+                required=f"1 <= rank <= 3: {len(self.axes)}",
+                hint="other axes moved into the batch",
             )
         if self.dtype not in DTYPES:
             raise ArgumentError(

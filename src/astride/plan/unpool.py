@@ -35,17 +35,28 @@ class UnpoolPlan(Plan):
                 "sizes and output sizes need one to three axes each",
                 given={"size": self.size, "out": self.out},
                 required=f"len(size) == len(out): {len(self.size)} == {len(self.out)}",
+                hint="one output size per spatial axis",
             )
         if min(self.out) < 1:
-            raise ArgumentError("the output is empty", given={"out": self.out}, required=f"out >= 1: {min(self.out)}")
+            raise ArgumentError(
+                "the output is empty",
+                given={"out": self.out},
+                required=f"out >= 1: {min(self.out)}",
+                hint="less padding, or output_size=",
+            )
         if self.index_base not in (IndexBase.PLANE, IndexBase.TENSOR):
-            raise ArgumentError("unpooling needs indices of a plane or tensor", given={"index_base": str(self.index_base)})
+            raise ArgumentError(
+                "unpooling needs indices of a plane or tensor",
+                given={"index_base": str(self.index_base)},
+                hint='index_base="plane"',
+            )
         counted = self.counted
         if len(counted) != len(self.out) or any(not 1 <= inner <= outer for inner, outer in zip(counted, self.out, strict=True)):
             raise ArgumentError(
                 "the planes that indices count in do not fit the output",
                 given={"index_size": self.index_size, "out": self.out},
                 required=f"1 <= index_size <= out: {counted} <= {self.out}",
+                hint=f"index_size={self.out}",
             )
 
     @property

@@ -31,12 +31,18 @@ ALIASES = {
 def layout_of(layout: str, rank: int) -> Layout:
     """A layout by its name. Letter names must have the input's number of axes."""
     if not isinstance(layout, str) or layout not in ALIASES:
-        raise ArgumentError("there is no layout of that name", given={"layout": layout}, required=f"one of {', '.join(ALIASES)}")
+        raise ArgumentError(
+            "there is no layout of that name",
+            given={"layout": layout},
+            required=f"one of {', '.join(ALIASES)}",
+            hint='layout="channels_first"',
+        )
     if str(layout).isupper() and len(layout) != rank + 2:
         raise ArgumentError(
             "the layout has another number of axes than x",
             given={"layout": layout},
             required=f"{rank + 2} letters: {len(layout)}",
+            hint='layout="channels_first" or "channels_last", which fit any number',
         )
     return ALIASES[layout]
 
@@ -116,7 +122,10 @@ def pads(value: Any, rank: int, name: str = "padding", minimum: int | None = 0) 
     if isinstance(value, Sequence) and value and all(isinstance(v, Sequence) and not isinstance(v, str) for v in value):
         if len(value) != rank or any(len(v) != 2 for v in value):
             raise ArgumentError(
-                f"{name} needs a (low, high) pair per axis", given={name: value}, required=f"{rank} pairs: {len(value)}"
+                f"{name} needs a (low, high) pair per axis",
+                given={name: value},
+                required=f"{rank} pairs: {len(value)}",
+                hint=f"{name}={((1, 1),) * rank}",
             )
         return tuple((whole(lo, name, minimum), whole(hi, name, minimum)) for lo, hi in value)
     return tuple((p, p) for p in per_axis(value, rank, name, minimum))

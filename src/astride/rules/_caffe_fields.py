@@ -58,6 +58,7 @@ def _repeated(name: str, values: Any, hw: tuple[int | None, int | None], rank: i
             given={name: values},
             required=f"1 or {rank} values: {len(values)}",
             because=CONVOLUTION,
+            hint=f"one {name}",
         )
     return tuple(whole(v, name, minimum) for v in (values * rank if len(values) == 1 else values))
 

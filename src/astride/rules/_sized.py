@@ -53,6 +53,7 @@ def output_sizes(value: Any, sizes: PerAxis) -> PerAxis:
                 "output_size needs one value per axis",
                 given={"output_size": value},
                 required=f"{rank} values, or one for all: {len(value)}",
+                hint=f"one number, or {rank} of them",
             )
         value = [n if v is None else v for n, v in zip(sizes, value, strict=True)]
     return per_axis(value, rank, "output_size", 0)
@@ -82,6 +83,7 @@ def fractional(
             given={"output_size": output_size, "output_ratio": output_ratio},
             required="output_size or output_ratio, one of them",
             because=because,
+            hint="output_size=2",
         )
     if output_ratio is None:
         outs = per_axis(output_size, rank, "output_size", 0)
@@ -93,6 +95,7 @@ def fractional(
                 given={"output_ratio": output_ratio},
                 required=f"0 < ratio < 1, {rank} of them or one for all",
                 because=because,
+                hint="output_ratio=0.5",
             )
         outs = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
     return FractionalPlan(
