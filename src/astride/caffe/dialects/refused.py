@@ -8,6 +8,9 @@ from ...errors import UnsupportedError
 from ...proto import Message, Schema
 from . import ANY, FORKS
 
+COMPUTED = {("SmoothL1Loss", "LossParameter.normalization=PRE_FIXED")}
+"""(layer type, field and value) of what is refused elsewhere and computed there."""
+
 
 def check_refused(message: Message, layers: Iterable[tuple[Message, int | None]] = ()) -> None:
     """Raise UnsupportedError that lists every such field of a network or solver itself and of layers, given with their lines."""
@@ -27,7 +30,8 @@ def _refused(message: Message, *, inner: bool = True) -> Iterator[str]:
         name = getattr(message, "name", "")
         for owner, field, value, default in _set(message, inner):
             why = refused.get(f"{owner}.{field}") or refused.get(f"{owner}.{field}={value}")
-            if why is not None and value != default:
+            computed = (getattr(message, "type", ""), f"{owner}.{field}={value}") in COMPUTED
+            if why is not None and value != default and not computed:
                 yield (f'"{name}" ' if name else "") + f"{field}: {value} ({why})"
 
 
