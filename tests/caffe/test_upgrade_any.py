@@ -56,13 +56,13 @@ def upgraded(net: Message) -> str | None:
     assert len(result.origins) == len(result.message.layer) and not result.message.layers and not result.message.input
     assert all(origin is None or origin in range(len(old)) for origin in result.origins)
     assert upgrade(result.message).notes == [], "once is enough"
-    assert all(note.line is None or note.line <= len(text.splitlines()) for note in result.notes)
+    assert all(note.line is None or note.line <= len(text.removesuffix("\n").split("\n")) for note in result.notes)
     new = format(result.message)
     assert parse(new, "NetParameter").message == result.message
-    commented = "\n".join(f"# before {at}\n{line}  # beside {at}" for at, line in enumerate(text.splitlines()))
+    commented = "\n".join(f"# before {at}\n{line}  # beside {at}" for at, line in enumerate(text.removesuffix("\n").split("\n")))
     carried = carry(commented, new, result.origins)
     assert parse(carried, "NetParameter").message == result.message
-    for at in range(len(text.splitlines())):
+    for at in range(len(text.removesuffix("\n").split("\n"))):
         assert f"# before {at}\n" in carried and f"# beside {at}" in carried
     return new
 

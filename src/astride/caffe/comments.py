@@ -96,7 +96,8 @@ def carry(old: str, new: str, origins: Sequence[int | None]) -> str:
     comments = _Reader().read(old)
     if not comments:
         return new
-    lines = new.splitlines()
+    # Not splitlines: strings may hold other characters that it takes for line ends.
+    lines = new.removesuffix("\n").split("\n")
     places = {anchor: at for at, anchors in enumerate(_anchors(lines, origins)) for anchor in anchors}
     layers = sorted(
         (key.layer, at) for (place, key), at in places.items() if place == "before" and not key.path and key.layer >= 0
