@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...plan import PoolPlan
 from ...plan.kinds import Empty, Nan, Reduce, Start, Tie, Unpicked
@@ -179,3 +179,37 @@ class Scan:
             return wins | tap.is_nan()
         unordered_or_better = tap.compare("ugt" if self.spec.up else "ult", pick)
         return unordered_or_better & pick.compare("ord", pick)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Counting the taps equal to a value that each window has: for ties that are shared. The values are argument d."""
+
+    dtype: str
+    offsets: ClassVar[int] = 0
+
+    @property
+    def number(self) -> Number:
+        return NUMBERS[self.dtype]
+
+
+class Count:
+    """The registers of one group of windows being counted."""
+
+    def __init__(self, f: Function, spec: Matching, lanes: int) -> None:
+        self.f, self.spec, self.lanes = f, spec, lanes
+        self._kind = vector(lanes, spec.number.computed)
+        self.count = f.variable(self._kind, 0)
+
+    def start(self, first: Value, number: Value) -> None:
+        """Begin again."""
+        self.count.set(0)
+
+    def against(self, value: Value) -> None:
+        """What taps are compared with."""
+        self._value = value
+
+    def take(self, tap: Value, number: Value) -> None:
+        """Count the next tap if it is equal."""
+        count = self.count.get()
+        self.count.set(self.f.select(tap.eq(self._value), count + 1, count))

@@ -3,6 +3,8 @@
     offsets   dy where the saved offset is this tap's number (extremes); with `magnitude`, times the sign of x
     share     dy over the window's divisor (averages)
     norm      dy (x/y)^(p-1) and the window's scale (Lp)
+    match     dy where x is equal to the window's value, or near it (extremes whose ties share); a NaN goes to every tap
+              where it is the share of nobody
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ import math
 from dataclasses import dataclass
 
 from ...plan import PoolPlan
-from ...plan.kinds import LpForm, LpScale, Reduce, Rounding, ZeroWindow
+from ...plan.kinds import NEARNESS, LpForm, LpScale, Reduce, Rounding, Tie, ZeroWindow
 from ..protocol import offset_dtype
 from .ir import BITS, Function, Value, lanes, vector
-from .numbers import NUMBERS, Number
-from .sums import ACCUMULATORS
+from .numbers import NUMBERS, Number, converted
+from .sums import ACCUMULATORS, whole_quotient
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,9 @@ class Gradient:
     form: LpForm = LpForm.ABSOLUTE
     scale: LpScale = LpScale.SUM
     zero_window: ZeroWindow = ZeroWindow.ZERO
+    tie: Tie | None = None
     rounding: Rounding = Rounding.TRUNCATE
+    signed: bool = True
 
     @classmethod
     def of(cls, plan: PoolPlan) -> Gradient:
@@ -44,7 +48,11 @@ class Gradient:
                 plan.dtype, accumulate, "offsets", offset_dtype(plan.taps).itemsize, magnitude=plan.reduce is Reduce.LP
             )
         if plan.reduce is Reduce.AVERAGE:
-            return cls(plan.dtype, accumulate, "share", rounding=plan.rounding)
+            return cls(
+                plan.dtype, accumulate, "share", rounding=plan.rounding, signed=not plan.accumulate.startswith("u")
+            )
+        if plan.reduce in (Reduce.MAX, Reduce.MIN):
+            return cls(plan.dtype, accumulate, "match", tie=plan.tie)
         return cls(
             plan.dtype,
             accumulate,
@@ -60,13 +68,27 @@ class Gradient:
         return NUMBERS[self.dtype]
 
     @property
+    def share(self) -> str:
+        """The type shares come in."""
+        return "i64" if self.accumulate.startswith("i") else self.accumulate
+
+    @property
     def index(self) -> str:
         """The type offsets are compared in: as wide as what the mask selects."""
         return f"i{max(BITS[self.accumulate], 8 * self.offsets)}"
 
+    def wide(self, f: Function, value: Value) -> Value:
+        """Numbers in the type sums are formed in."""
+        return converted(f, value, self.number, self.accumulate)
+
+    def narrow(self, f: Function, value: Value) -> Value:
+        """A sum as memory holds it."""
+        number = self.number
+        return number.narrow(f, value.to(number.computed)) if number.floating else value.to(number.stored)
+
     @property
     def reads_x(self) -> bool:
-        return self.kind == "norm" or self.magnitude
+        return self.kind in ("norm", "match") or self.magnitude
 
 
 class Gather:
@@ -87,8 +109,11 @@ class Gather:
 
     def scaled(self, dy: Value, share: Value) -> Value:
         """What windows have to give: dy over their divisors, or times their scale. `share` is the divisor (average) or the
-        taps inside (norm), one for all lanes or one a lane, in the type sums are formed in."""
+        taps inside (norm), one for all lanes or one a lane, of type `share`."""
         spec = self.spec
+        if spec.kind == "share" and spec.share == "i64":
+            quotient = whole_quotient(self.f, dy, self._spread(share), spec.signed, spec.rounding)
+            return quotient.to(spec.accumulate)
         if spec.kind == "share":
             return dy / self._spread(share)
         if spec.kind == "norm" and spec.scale is not LpScale.SUM:
@@ -106,6 +131,9 @@ class Gather:
             self.total.set(f.select(here, total + given, total))
         elif spec.kind == "share":
             self.total.set(total + dy)
+        elif spec.kind == "match":
+            assert other is not None and self._x is not None
+            self.total.set(f.select(self._matches(other, dy), total + dy, total))
         else:
             assert other is not None
             self.total.set(total + self._slope(other) * dy)
@@ -113,6 +141,15 @@ class Gather:
     def result(self) -> Value:
         """The gradient of the pixels."""
         return self.total.get()
+
+    def _matches(self, value: Value, dy: Value) -> Value:
+        """Where x counts as its window's value."""
+        f, spec, x = self.f, self.spec, self._x
+        assert x is not None
+        if spec.tie is Tie.NEAR:
+            apart = f.unary("fabs", spec.number.rounded(f, x - value))
+            return apart < spec.number.constant(NEARNESS)
+        return x.eq(value) | dy.is_nan() if spec.tie is Tie.EQUAL_SHARE else x.eq(value)
 
     def _spread(self, value: Value) -> Value:
         return value if lanes(value.type) == self.lanes else self.f.splat(value, self.lanes)

@@ -41,6 +41,27 @@ class Number:
             return _to_bfloat16(f, value)
         return value.to(self.stored)
 
+    def rounded(self, f: Function, value: Value) -> Value:
+        """A register's numbers as memory would hold them, still in registers."""
+        if self.stored == self.computed:
+            return value
+        stored = self.narrow(f, value)
+        if self.name == "bfloat16":
+            return (stored.widened("i32") << 16).bits(value.type)
+        return stored.to(self.computed)
+
+    def constant(self, value: float) -> float:
+        """A number rounded to this type."""
+        import numpy as np
+
+        return float(np.dtype(self.name).type(value)) if self.name != "bfloat16" else _bfloat16(value)
+
+
+def _bfloat16(value: float) -> float:
+    import ml_dtypes
+
+    return float(ml_dtypes.bfloat16(value))
+
 
 NUMBERS = {
     number.name: number

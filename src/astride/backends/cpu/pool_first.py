@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...plan.kinds import Start, Tie, Unpicked
-from .extremes import FIRST_TAP_STARTS, Extreme
+from .extremes import FIRST_TAP_STARTS, Extreme, Matching
 from .ir import BITS, Function, Value, Variable, element, module, size, vector
 from .machine import Machine
 from .numbers import absolute
@@ -26,6 +26,7 @@ from .window import (
     Place,
     Spec,
     Window,
+    begin,
     fields,
     finish,
     finish_empty,
@@ -75,7 +76,7 @@ def forward(spec: Spec, across: Across | None, machine: Machine) -> str:
         plane, place = unit // (out[0] * out[1]), unit % (out[0] * out[1])
         depth, height = Window.read(f, tables[0], place // out[1]), Window.read(f, tables[1], place % out[1])
         x = f.at(f.a, ((plane * size_[0] + depth.pixel) * size_[1] + height.pixel) * size_[2] * pixel)
-        line = Line(depth, height, x, Place(f.b, f.c).moved(f, spec, unit * out[2]))
+        line = Line(depth, height, x, unit * out[2], Place(f.b, f.c).moved(f, spec, unit * out[2]))
         some = (depth.count * height.count) > 0 if across is not None else f.value("i1", False)
         with f.when(some, likely=True) as none:
             if across is not None:
@@ -94,6 +95,7 @@ class Line:
     depth: Window
     height: Window
     x: Value
+    place: Value
     results: Place
 
 
@@ -105,7 +107,7 @@ class Rows:
     ) -> None:
         self.f, self.spec, self.kernel, self.steps, self.table, self.width = f, spec, kernel, steps, table, width
         self.held = spec.accumulate if isinstance(spec, Sum) else spec.number.computed
-        wide = spec.accumulate if isinstance(spec, Sum) else spec.index if spec.offsets else spec.number.computed
+        wide = spec.index if isinstance(spec, Extreme) and spec.offsets else self.held
         self.lanes = machine.lanes(wide)
         self.values = f.scratch(self.held, BUFFER, 64)
         self.places = f.scratch(spec.index, BUFFER, 64) if isinstance(spec, Extreme) and spec.offsets else None
@@ -121,7 +123,8 @@ class Rows:
             state = new_state(f, spec, 1)
             with f.when((axes[0].count * axes[1].count * axes[2].count) > 0, likely=True) as none:
                 base = f.at(line.x, axes[2].pixel * bytes_)
-                state.start(spec.number.load(f, base, 1), first_number(f, axes, self.kernel))
+                tap = spec.number.load(f, base, 1)
+                begin(f, state, tap, first_number(f, axes, self.kernel), line.place + column)
                 walk(f, axes, self.kernel, self.steps, base, lambda p, n: state.take(spec.number.load(f, p, 1), n))
                 finish(f, spec, state, axes, self.kernel, place)
                 with none.otherwise():
@@ -175,7 +178,7 @@ class Rows:
 
     def _put_identity(self, i: Value) -> None:
         f, n = self.f, self.lanes
-        identity = 0 if isinstance(self.spec, Sum) else self.spec.worst(self.spec.start)
+        identity = self.spec.worst(self.spec.start) if isinstance(self.spec, Extreme) else 0
         f.store(f.value(vector(n, self.held), identity), self._at(self.values, i))
         if isinstance(self.spec, Extreme) and self.places is not None:
             f.store(f.value(vector(n, self.spec.index), -1), self._at(self.places, i, self.spec.index))
@@ -192,6 +195,7 @@ class Rows:
             self._rows(line, x, lambda p, n: total.take(spec.number.load(f, p, lanes), n))
             f.store(total.sum.get(), self._at(self.values, i))
             return
+        assert isinstance(spec, Extreme)
         kind = vector(lanes, self.held)
         best = f.variable(kind, spec.worst(spec.start))
         place = f.variable(vector(lanes, spec.index), -1) if spec.offsets else None
@@ -245,6 +249,7 @@ class Rows:
                 total = total + tap
             value = self._quotient(line, total, start + i)
         else:
+            assert isinstance(spec, Extreme)
             value, place = self._choose(spec, across, taps, i, doubt)
             if place is not None:
                 places = place.to(f"i{8 * spec.offsets}")
@@ -338,6 +343,6 @@ def _power_of_two(n: int) -> int:
 
 def takes(spec: Spec, across: Across, lanes: int) -> bool:
     """Whether the quick way along the width is written for this window."""
-    if isinstance(spec, Extreme) and spec.tie is Tie.LAST:
+    if isinstance(spec, Matching) or (isinstance(spec, Extreme) and spec.tie is Tie.LAST):
         return False
     return across.kernel <= 16 and across.stride <= 4 and across.tile(lanes) >= lanes

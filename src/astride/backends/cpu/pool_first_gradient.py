@@ -83,7 +83,7 @@ class Rows:
         with f.loop(0, self.size[2]) as column:
             state = Gather(f, spec, 1, self.taps)
             here = f.at(x, column * number.bytes)
-            state.start(number.load(f, here, 1).to(spec.accumulate) if spec.reads_x else None)
+            state.start(spec.wide(f, number.load(f, here, 1)) if spec.reads_x else None)
             widths = Cover.range(f, self.firsts[2], column)
             with f.loop(*depths) as i, f.loop(*heights) as j:
                 depth, height = Cover.read(f, self.entries[0], i), Cover.read(f, self.entries[1], j)
@@ -91,11 +91,11 @@ class Rows:
                 layer = (depth.number * self.kernel[1] + height.number) * self.kernel[2]
                 with f.loop(*widths) as w:
                     width = Cover.read(f, self.entries[2], w)
-                    share = (depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)).to(spec.accumulate)
+                    share = (depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)).to(spec.share)
                     window = line + width.window
-                    dy = number.load(f, f.at(f.b, window * number.bytes), 1).to(spec.accumulate)
+                    dy = spec.wide(f, number.load(f, f.at(f.b, window * number.bytes), 1))
                     state.take(state.scaled(dy, share), layer + width.number, saved_part(f, spec, window, 1))
-            number.store(f, state.result().to(number.computed), f.at(dx, column * number.bytes))
+            f.store(spec.narrow(f, state.result()), f.at(dx, column * number.bytes))
 
     def tile(
         self,
@@ -154,11 +154,11 @@ class Rows:
 
         def block(i: Value, lanes: int) -> None:
             window = first + i
-            dy = spec.number.load(f, f.at(f.b, (line + window) * spec.number.bytes), lanes).to(spec.accumulate)
+            dy = spec.wide(f, spec.number.load(f, f.at(f.b, (line + window) * spec.number.bytes), lanes))
             if spec.kind != "offsets":
                 table = f.at(f.geometry, f.field(f.geometry, SHARES))
-                along = f.load(vector(lanes, spec.accumulate), f.at(table, window * size(spec.accumulate)))
-                share = along * f.splat(factor.to(spec.accumulate), lanes)
+                along = f.load(vector(lanes, spec.share), f.at(table, window * size(spec.share)))
+                share = along * f.splat(factor.to(spec.share), lanes)
                 dy = (state if lanes > 1 else single).scaled(dy, share)
             f.store(dy, self._at(self.dy, i))
             other = saved_part(f, spec, line + window, lanes)
@@ -180,7 +180,7 @@ class Rows:
 
         def block(i: Value, lanes: int) -> None:
             value = spec.number.load(f, f.at(x, (first + i) * spec.number.bytes), lanes)
-            f.store(value.to(spec.accumulate), self._at(buffer, i))
+            f.store(spec.wide(f, value), self._at(buffer, i))
 
         self._blocks(left, right, block)
 
@@ -191,7 +191,7 @@ class Rows:
 
         def block(i: Value, lanes: int) -> None:
             value = f.load(vector(lanes, spec.accumulate), self._at(self.row, i))
-            spec.number.store(f, value.to(spec.number.computed), f.at(dx, (first + i) * spec.number.bytes))
+            f.store(spec.narrow(f, value), f.at(dx, (first + i) * spec.number.bytes))
 
         self._blocks(left, right, block)
 

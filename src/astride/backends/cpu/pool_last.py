@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .extremes import Extreme
+from .extremes import Extreme, Matching
 from .gradients import Gather, Gradient
 from .ir import Function, Value, module
 from .machine import Machine
@@ -24,6 +24,7 @@ from .window import (
     Place,
     Spec,
     Window,
+    begin,
     fields,
     finish,
     finish_empty,
@@ -59,7 +60,7 @@ def forward(spec: Spec, machine: Machine) -> str:
             results = Place(f.b, f.c).moved(f, spec, place)
             some = (axes[0].count * axes[1].count * axes[2].count) > 0
             with f.when(some, likely=True) as none:
-                _channels(f, spec, machine, channels, _over_taps(f, spec, axes, kernel, steps, x, results))
+                _channels(f, spec, machine, channels, _over_taps(f, spec, axes, kernel, steps, x, place, results))
                 with none.otherwise():
                     _channels(f, spec, machine, channels, _without_taps(f, spec, axes, results))
     return module(f)
@@ -76,6 +77,7 @@ def _over_taps(
     kernel: list[Value],
     steps: list[Value],
     x: Value,
+    place: Value,
     results: Place,
 ) -> Body:
     number = spec.number
@@ -85,11 +87,12 @@ def _over_taps(
         base = f.at(x, c * number.bytes)
         states = [new_state(f, spec, lanes) for _ in range(blocks)]
         for k, state in enumerate(states):
-            state.start(number.load(f, f.at(base, k * lanes * number.bytes), lanes), first)
+            tap = number.load(f, f.at(base, k * lanes * number.bytes), lanes)
+            begin(f, state, tap, first, place + c + k * lanes)
 
-        def visit(pointer: Value, place: Value) -> None:
+        def visit(pointer: Value, tap: Value) -> None:
             for k, state in enumerate(states):
-                state.take(number.load(f, f.at(pointer, k * lanes * number.bytes), lanes), place)
+                state.take(number.load(f, f.at(pointer, k * lanes * number.bytes), lanes), tap)
 
         walk(f, axes, kernel, steps, base, visit)
         for k, state in enumerate(states):
@@ -127,20 +130,20 @@ def backward(spec: Gradient, machine: Machine) -> str:
                 states = [Gather(f, spec, lanes, kernel[0] * kernel[1] * kernel[2]) for _ in range(blocks)]
                 at = [c + k * lanes for k in range(blocks)]
                 for state, k in zip(states, at, strict=True):
-                    state.start(number.load(f, f.at(x, k * number.bytes), lanes).to(spec.accumulate) if spec.reads_x else None)
+                    state.start(spec.wide(f, number.load(f, f.at(x, k * number.bytes), lanes)) if spec.reads_x else None)
                 with f.loop(*depths) as i, f.loop(*heights) as j:
                     depth, height = Cover.read(f, entries[0], i), Cover.read(f, entries[1], j)
                     line = ((image * out[0] + depth.window) * out[1] + height.window) * out[2]
                     layer = (depth.number * kernel[1] + height.number) * kernel[2]
                     with f.loop(*widths) as w:
                         width = Cover.read(f, entries[2], w)
-                        share = (depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)).to(spec.accumulate)
+                        share = (depth.share * height.share * width.share * f.field(f.geometry, FIRST_FREE)).to(spec.share)
                         window = (line + width.window) * channels
                         for state, k in zip(states, at, strict=True):
-                            dy = number.load(f, f.at(f.b, (window + k) * number.bytes), lanes).to(spec.accumulate)
+                            dy = spec.wide(f, number.load(f, f.at(f.b, (window + k) * number.bytes), lanes))
                             state.take(state.scaled(dy, share), layer + width.number, saved_part(f, spec, window + k, lanes))
                 for state, k in zip(states, at, strict=True):
-                    number.store(f, state.result().to(number.computed), f.at(dx, k * number.bytes))
+                    f.store(spec.narrow(f, state.result()), f.at(dx, k * number.bytes))
 
             _channels(f, spec, machine, channels, body)
     return module(f)
@@ -150,6 +153,8 @@ def width(spec: Spec | Gradient, machine: Machine) -> int:
     """Lanes of one vector of channels: as many as of the widest numbers fit."""
     if isinstance(spec, Sum):
         return machine.lanes(spec.accumulate)
+    if isinstance(spec, Matching):
+        return machine.lanes(spec.number.computed)
     return machine.lanes(spec.index if spec.offsets else spec.number.computed if isinstance(spec, Extreme) else spec.accumulate)
 
 

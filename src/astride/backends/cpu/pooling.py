@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 
 from ... import settings
 from ...plan import PoolPlan, StridedAxis
-from ...plan.kinds import Divisor, Edge, Layout, Reduce
+from ...plan.kinds import Divisor, Edge, Empty, Layout, Reduce, Start, Tie
 from ..protocol import Array, Arrays, Saved, offset_dtype
 from ..reference._windows import counts_inside
 from . import pool_first, pool_first_gradient, pool_last
 from .cache import functions
-from .extremes import Extreme
+from .extremes import Extreme, Matching
 from .gradients import Gradient
 from .machine import machine
 from .numbers import NUMBERS
@@ -137,9 +138,16 @@ def forward_schedule(plan: PoolPlan, channels: int, save: bool) -> Schedule:
         return found
     spec = spec_of(plan, save)
     address, geometry = _forward_last(plan, spec, channels) if last else _forward_first(plan, spec)
+    return _kept(key, _scheduled(plan, spec, address, geometry, channels if last else 1))
+
+
+def _scheduled(plan: PoolPlan, spec: Spec, address: int, geometry: Geometry, channels: int) -> Schedule:
     rows = math.prod(axis.out for axis in plan.axes[:-1])
-    row = plan.axes[-1].out * (channels if last else 1) * spec.number.bytes * max(plan.taps, 1)
-    made = Schedule(plan, address, geometry, spec, rows, row)
+    row = plan.axes[-1].out * channels * spec.number.bytes * max(plan.taps, 1)
+    return Schedule(plan, address, geometry, spec, rows, row)
+
+
+def _kept(key: tuple[int, str, int], made: Schedule) -> Schedule:
     if len(_schedules) >= KEPT:
         _schedules.clear()
     _schedules[key] = made
@@ -155,26 +163,24 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     offsets = np.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
     if y.size:
-        total = schedule.units * x.shape[0] * (1 if last else channels)
-        chunk = max(CHUNK_BYTES // max(schedule.unit_bytes, 1), 1)
-        workers().launch(
-            schedule.address,
-            schedule.geometry.address,
-            x.ctypes.data,
-            y.ctypes.data,
-            0 if offsets is None else offsets.ctypes.data,
-            0,
-            total,
-            chunk,
-            settings.threads(),
-        )
+        _launch(schedule, schedule.units * x.shape[0] * (1 if last else channels), x, y, offsets, None)
     if y is not out:
         out[...] = y
     if not save:
         return out, None
     if offsets is not None and last:
         offsets = np.moveaxis(offsets, -1, 1)
-    return out, Saved(shapes=(x.shape, None), offsets=offsets, x=x, y=out)
+    kept_x, kept_y = _keeps(plan)
+    return out, Saved((x.shape, None), offsets, x if kept_x else None, out if kept_y else None)
+
+
+def _keeps(plan: PoolPlan) -> tuple[bool, bool]:
+    """Whether backward needs x, and y."""
+    if plan.reduce is Reduce.AVERAGE:
+        return False, False
+    if plan.reduce is Reduce.LP:
+        return True, not math.isinf(plan.p)
+    return (not plan.picks,) * 2
 
 
 def _covers(plan: PoolPlan, spec: Gradient) -> tuple[list[Any], NDArray[np.int64]]:
@@ -215,8 +221,7 @@ def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
         ("backward",),
     )
     tables, shares = _covers(plan, spec)
-    kind = np.float64 if spec.accumulate == "double" else np.float32
-    column = np.pad(shares.astype(kind), (0, 64))
+    column = np.pad(shares.astype({"i64": np.int64, "double": np.float64, "float": np.float32}[spec.share]), (0, 64))
     tables.append(column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64))
     pad = axis.pad_lo if isinstance(axis, StridedAxis) else 0
     tile = pool_first_gradient.tile(across, 16) if across is not None else 0
@@ -234,11 +239,7 @@ def backward_schedule(plan: PoolPlan, channels: int) -> Schedule:
     address, geometry = _backward_last(plan, spec, channels) if last else _backward_first(plan, spec)
     rows = math.prod(axis.size for axis in plan.axes[:-1])
     row = plan.axes[-1].size * (channels if last else 1) * spec.number.bytes * 2
-    made = Schedule(plan, address, geometry, spec, rows, row)
-    if len(_schedules) >= KEPT:
-        _schedules.clear()
-    _schedules[key] = made
-    return made
+    return _kept(key, Schedule(plan, address, geometry, spec, rows, row))
 
 
 def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
@@ -249,22 +250,62 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     assert shape is not None
     last = plan.layout is Layout.CHANNELS_LAST
     schedule = backward_schedule(plan, shape[-1] if last else shape[1])
-    dx = np.empty(shape, dy.dtype)
-    other = saved.offsets if schedule.spec.offsets else saved.y if schedule.spec.kind == "norm" else None
+    spec = schedule.spec
+    other = saved.offsets if spec.offsets else saved.y if spec.kind == "norm" else None
+    if spec.kind == "match":
+        other, dy = _matched(plan, dy, saved)
     if other is not None:
-        other = np.ascontiguousarray(np.moveaxis(other, 1, -1) if schedule.spec.offsets and last else other)
-    dy = np.ascontiguousarray(dy)
-    x = np.ascontiguousarray(saved.x) if schedule.spec.reads_x else None
+        other = np.ascontiguousarray(np.moveaxis(other, 1, -1) if spec.offsets and last else other)
+    dx, dy = np.empty(shape, dy.dtype), np.ascontiguousarray(dy)
+    x = np.ascontiguousarray(saved.x) if spec.reads_x else None
     if dx.size:
-        workers().launch(
-            schedule.address,
-            schedule.geometry.address,
-            dx.ctypes.data,
-            dy.ctypes.data,
-            0 if other is None else other.ctypes.data,
-            0 if x is None else x.ctypes.data,
-            schedule.units * shape[0] * (1 if last else shape[1]),
-            max(CHUNK_BYTES // max(schedule.unit_bytes, 1), 1),
-            settings.threads(),
-        )
+        units = schedule.units * shape[0] * (1 if last else shape[1])
+        _launch(schedule, units, dx, dy, other, x)
     return (dx, None)
+
+
+def _launch(schedule: Schedule, units: int, a: Array, b: Array, c: Array | None, d: Array | None) -> None:
+    workers().launch(
+        schedule.address,
+        schedule.geometry.address,
+        a.ctypes.data,
+        b.ctypes.data,
+        0 if c is None else c.ctypes.data,
+        0 if d is None else d.ctypes.data,
+        units,
+        max(CHUNK_BYTES // max(schedule.unit_bytes, 1), 1),
+        settings.threads(),
+    )
+
+
+def _matched(plan: PoolPlan, dy: Array, saved: Saved) -> tuple[Array, Array]:
+    """What taps are compared with, and each window's dy for one of those that match."""
+    assert saved.x is not None and saved.y is not None
+    if plan.tie in (Tie.RECORDED, Tie.NEAR):
+        return saved.y, dy
+    x = np.ascontiguousarray(saved.x)
+    best = np.empty(saved.y.shape, saved.y.dtype)
+    forward(_choosing(plan), x, out=best, save=False)
+    if plan.tie is Tie.ALL_FULL:
+        return best, dy
+    counting = _counting(plan, x.shape[-1] if plan.layout is Layout.CHANNELS_LAST else 1)
+    count = np.empty(best.shape, best.dtype)
+    if count.size:
+        planes = x.shape[0] * (1 if plan.layout is Layout.CHANNELS_LAST else x.shape[1])
+        _launch(counting, counting.units * planes, x, count, None, best)
+    with np.errstate(all="ignore"):  # a window of NaN matches nothing: NaN is its share
+        return best, np.asarray(np.where(count == 0, np.nan, dy / count), dy.dtype)
+
+
+@lru_cache(maxsize=KEPT)
+def _choosing(plan: PoolPlan) -> PoolPlan:
+    """The extreme of the taps themselves, whatever the start value."""
+    return replace(plan, start=Start.INFINITY, tie=Tie.FIRST, empty=Empty.START)
+
+
+@lru_cache(maxsize=KEPT)
+def _counting(plan: PoolPlan, channels: int) -> Schedule:
+    """How the taps equal to a window's value are counted."""
+    spec = Matching(plan.dtype)
+    make = _forward_last if plan.layout is Layout.CHANNELS_LAST else lambda p, s, c: _forward_first(p, s)
+    return _scheduled(plan, spec, *make(plan, spec, channels), channels)

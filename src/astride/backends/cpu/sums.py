@@ -90,7 +90,7 @@ class Total:
         """From windows' sums to what they give; `divisor` and `count` are one for all lanes or one a lane."""
         f, spec = self.f, self.spec
         if spec.whole:
-            return self._whole(total, self._spread(divisor))
+            return whole_quotient(f, total, self._spread(divisor), spec.signed, spec.rounding).to(spec.number.stored)
         if spec.p == 0:
             value = total / self._spread(divisor.to(spec.accumulate))
             return value.to(spec.number.computed) if spec.number.floating else value
@@ -117,20 +117,6 @@ class Total:
             return f.select(negative, -root, root)
         return f.select(negative & (magnitude < math.inf), math.nan, root)  # C's pow: of -inf it is inf
 
-    def _whole(self, total: Value, divisor: Value) -> Value:
-        """An integer quotient, its rest cut off or halves rounded away from zero; 0 for a divisor of 0."""
-        f, spec = self.f, self.spec
-        wide = vector(self.lanes, "i64")
-        total = total.to("i64") if spec.signed else total.widened("i64")
-        count = f.select(divisor < 0, -divisor, divisor)
-        magnitude = f.select(total < 0, -total, total) if spec.signed else total
-        if spec.rounding is Rounding.HALF_AWAY:
-            magnitude = magnitude + (count >> 1)
-        by = f.select(count > 0, count, f.value(wide, 1))
-        quotient = f.emit(wide, f"udiv {wide} {magnitude.text}, {by.text}")
-        negative = (divisor < 0) ^ ((total < 0) if spec.signed else f.value(vector(self.lanes, "i1"), 0))
-        return f.select(negative, -quotient, quotient).to(spec.number.stored)
-
     def empty(self, divisor: Value) -> Value:
         """What a window without a tap inside the input gives."""
         f, spec = self.f, self.spec
@@ -140,6 +126,20 @@ class Total:
         if spec.empty is Empty.NAN:
             return f.value(kind, math.nan)
         return f.splat(f.value(spec.number.computed, 0.0) / divisor.to(spec.number.computed), self.lanes)
+
+
+def whole_quotient(f: Function, total: Value, divisor: Value, signed: bool, rounding: Rounding) -> Value:
+    """An integer quotient in i64, its rest cut off or halves rounded away from zero; 0 for a divisor of 0, which is i64."""
+    wide, zero = divisor.type, f.value(divisor.type, 0)
+    total = total.to("i64") if signed else total.widened("i64")
+    negative = (divisor < 0) ^ (total < 0) if signed else divisor < 0
+    count = f.select(divisor < 0, -divisor, divisor)
+    magnitude = f.select(total < 0, -total, total) if signed else total
+    if rounding is Rounding.HALF_AWAY:
+        magnitude = magnitude + (count >> 1)
+    by = f.select(count > zero, count, f.value(wide, 1))
+    quotient = f.emit(wide, f"udiv {wide} {magnitude.text}, {by.text}")
+    return f.select(negative, -quotient, quotient)
 
 
 def cube_root(f: Function, x: Value) -> Value:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .extremes import Extreme, Scan
+from .extremes import Count, Extreme, Matching, Scan
 from .gradients import Gradient
 from .ir import Function, Value, vector
 from .sums import Sum, Total
 from .tables import COVER, WINDOW
 
-Spec = Extreme | Sum
-State = Scan | Total
+Spec = Extreme | Sum | Matching
+State = Scan | Total | Count
 
 CHANNELS, SIZE, OUT, KERNEL, DILATION, FIRST_FREE = 0, 1, 4, 7, 10, 13
 """Fields of the geometry: channels, then three numbers each, one an axis; what lies behind belongs to the kernel."""
@@ -32,7 +32,18 @@ def fields(f: Function, start: int) -> list[Value]:
 
 
 def new_state(f: Function, spec: Spec, lanes: int) -> State:
+    """The registers of one group of windows."""
+    if isinstance(spec, Matching):
+        return Count(f, spec, lanes)
     return Scan(f, spec, lanes) if isinstance(spec, Extreme) else Total(f, spec, lanes)
+
+
+def begin(f: Function, state: State, first: Value, number: Value, place: Value) -> None:
+    """Begin a window whose first tap inside the input is `first`, of that number; `place` counts windows from y's start."""
+    if isinstance(state, Count):
+        spec = state.spec
+        state.against(spec.number.load(f, f.at(f.d, place * spec.number.bytes), state.lanes))
+    state.start(first, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,9 @@ def finish(f: Function, spec: Spec, state: State, axes: Sequence[Window], kernel
         if spec.offsets:
             f.store(state.offset(first_number(f, axes, kernel)), place.offsets)
         return
+    if isinstance(state, Count):
+        spec.number.store(f, state.count.get(), place.y)
+        return
     inside = axes[0].count * axes[1].count * axes[2].count
     value = state.result(_divisor(f, axes), kernel[0] * kernel[1] * kernel[2], inside)
     f.store(spec.number.narrow(f, value), place.y)
@@ -125,6 +139,9 @@ def finish_empty(f: Function, spec: Spec, state: State, axes: Sequence[Window], 
         spec.number.store(f, state.empty(), place.y)
         if spec.offsets:
             f.store(state.no_offset(), place.offsets)
+        return
+    if isinstance(state, Count):
+        spec.number.store(f, f.value(vector(state.lanes, spec.number.computed), 0), place.y)
         return
     spec.number.store(f, state.empty(_divisor(f, axes)), place.y)
 
@@ -138,6 +155,6 @@ def saved_part(f: Function, spec: Gradient, place: Value, count: int) -> Value |
     if spec.kind == "offsets":
         offsets = f.load(vector(count, f"i{8 * spec.offsets}"), f.at(f.c, place * spec.offsets))
         return offsets.widened(spec.index)
-    if spec.kind == "norm":
-        return spec.number.load(f, f.at(f.c, place * spec.number.bytes), count).to(spec.accumulate)
+    if spec.kind in ("norm", "match"):
+        return spec.wide(f, spec.number.load(f, f.at(f.c, place * spec.number.bytes), count))
     return None
