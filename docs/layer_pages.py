@@ -45,6 +45,7 @@ def fed(*shapes: tuple[int, ...]) -> Mapping[str, Any]:
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "AnnotatedData": fed((3, 8, 8), ()),
     "Data": fed((3, 8, 8), ()),
+    "DenseImageData": fed((3, 8, 8), (1, 8, 8)),
     "HDF5Data": fed((3, 8, 8), ()),
     "ImageData": fed((3, 8, 8), ()),
     "Python": {"python_layers": (Half,)},

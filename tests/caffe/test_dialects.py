@@ -279,11 +279,6 @@ def test_every_old_layer_type_of_a_fork_has_a_name_of_today() -> None:
     ("dialect", "fields", "problem"),
     [
         ("rfcn", "loss_param { normalization: PRE_FIXED }", "normalization: PRE_FIXED (a loss divided by a number of its own)"),
-        (
-            "segnet",
-            "loss_param { weight_by_label_freqs: true class_weighting: 2 }",
-            "class_weighting: [2.0] (a loss weighted by class)",
-        ),
         ("nvcaffe", "batch_norm_param { scale_bias: true }", "scale_bias: True (a BatchNorm with its own scale and bias)"),
     ],
 )

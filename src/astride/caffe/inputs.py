@@ -18,6 +18,7 @@ EVERY = "*"
 DATA_LAYERS = {
     "AnnotatedData": "data_param",
     "Data": "data_param",
+    "DenseImageData": "dense_image_data_param",
     "HDF5Data": "hdf5_data_param",
     "ImageData": "image_data_param",
     "MemoryData": "memory_data_param",

@@ -14,13 +14,14 @@ from ..data.boxes import Emit, Patches
 from ..data.colours import Distortion
 from ..data.databases import LMDB, LevelDB
 from ..data.hdf5 import HDF5Source, write_hdf5
-from ..data.image_list import ImageListSource
+from ..data.image_list import ImageListSource, PairListSource
 from ..data.records import RecordSource
 from ..data.windows import WindowSource
 from ..errors import ArgumentError, AstrideError, UnsupportedError
 from ..layers import Layer, Source
 from ..layers.annotated_data import AnnotatedData
 from ..layers.data import Data
+from ..layers.dense_image_data import DenseImageData
 from ..layers.hdf5_data import HDF5Data
 from ..layers.hdf5_output import HDF5Output
 from ..layers.image_data import ImageData
@@ -237,6 +238,28 @@ def _image_data(message: Message, phase: Phase) -> Layer:
     return _fed(ImageData, message, p.batch_size, source, random=_left_to_chance(t, phase, p.shuffle, p.rand_skip > 0))
 
 
+def _dense_image_data(message: Message, phase: Phase) -> Layer:
+    p, t = message.dense_image_data_param, message.transform_param
+    if t.mirror or t.crop_size or (p.new_height > 0) != (p.new_width > 0):
+        raise ArgumentError(
+            "images with labels for their pixels are not mirrored or cropped, and resized along both axes",
+            given={"mirror": t.mirror, "crop_size": t.crop_size, "new_height": p.new_height, "new_width": p.new_width},
+            required="no mirror, no crop_size; new_height and new_width both or none",
+            because="SegNet's Caffe, src/caffe/layers/dense_image_data_layer.cpp",
+            hint="new_height: 360 new_width: 480",
+        )
+    source = PairListSource(
+        p.source,
+        root=p.root_folder,
+        size=(p.new_height, p.new_width) if p.new_height else None,
+        color=p.is_color,
+        transform=transformer(t, phase),
+        shuffle=p.shuffle,
+        rand_skip=p.rand_skip,
+    )
+    return _fed(DenseImageData, message, p.batch_size, source, random=p.shuffle or p.rand_skip > 0)
+
+
 def _hdf5_data(message: Message, phase: Phase) -> Layer:
     p = message.hdf5_data_param
     if message.HasField("transform_param"):
@@ -288,6 +311,7 @@ def _window_data(message: Message, phase: Phase) -> Layer:
 DATA: dict[str, Callable[[Message, Phase], Layer]] = {
     "AnnotatedData": _annotated_data,
     "Data": _data,
+    "DenseImageData": _dense_image_data,
     "HDF5Data": _hdf5_data,
     "HDF5Output": _hdf5_output,
     "ImageData": _image_data,

@@ -28,6 +28,7 @@ from ..layers.resample import Filter, Resample
 from ..layers.resize import Resize
 from ..layers.shuffle_channel import ShuffleChannel
 from ..layers.upsample import Upsample
+from ..layers.yolov3_detection_output import Yolov3DetectionOutput
 from ..net import Phase
 from ..plan import ConvPlan, Shape
 from ..proto import Message
@@ -260,6 +261,21 @@ def _upsample(message: Message, phase: Phase) -> Layer:
     return Upsample(scale=both, less=(int(p.pad_out_h), int(p.pad_out_w)))
 
 
+def _yolov3_detection_output(message: Message, phase: Phase) -> Layer:
+    p = Part(message, "yolov3_detection_output_param")
+    groups = p.mask_group_num
+    size = len(p.mask) // groups if groups else 0
+    return Yolov3DetectionOutput(
+        classes=p.num_classes,
+        boxes=p.num_box,
+        anchors=list(zip(p.biases[::2], p.biases[1::2], strict=False)),
+        masks=[list(p.mask[size * g : size * (g + 1)]) for g in range(groups)],
+        scales=list(p.anchors_scale),
+        confidence=p.confidence_threshold,
+        overlap=p.nms_threshold,
+    )
+
+
 FORKS: dict[str, Callable[[Message, Phase], Layer]] = {
     "Axpy": _axpy,
     "BN": _bn,
@@ -280,4 +296,5 @@ FORKS: dict[str, Callable[[Message, Phase], Layer]] = {
     "Resize": _resize,
     "ShuffleChannel": _shuffle_channel,
     "Upsample": _upsample,
+    "Yolov3DetectionOutput": _yolov3_detection_output,
 }

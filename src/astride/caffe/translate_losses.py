@@ -17,6 +17,7 @@ from ..layers.softmax_loss import SoftmaxWithLoss
 from ..net import Phase
 from ..plan.dense import Normalization
 from ..proto import Message, read_blob
+from .fields import known
 from .state import enum_name
 
 
@@ -67,10 +68,16 @@ def _sigmoid_cross_entropy(message: Message, phase: Phase) -> Layer:
 
 
 def _softmax(message: Message, phase: Phase) -> Layer:
+    p = message.loss_param
+    # SegNet's: weights that are given, or in its first version one over the labels' numbers.
+    weighted = bool(known(p, "weight_by_label_freqs").get("weight_by_label_freqs", False))
+    weights = list(p.class_weighting) if weighted and "class_weighting" in p.DESCRIPTOR.fields_by_name else []
     return SoftmaxWithLoss(
         axis=message.softmax_param.axis,
         ignore_label=_ignored(message),
         normalization=_normalization(message, Normalization.VALID),
+        class_weights=weights or None,
+        by_frequency=weighted and not weights,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ArgumentError, ModelFileError
+from ..errors import ArgumentError, ArrayError, ModelFileError
 from .pixels import read_pixels
 from .samples import Array, Samples
 from .transformer import Transformer
@@ -69,6 +69,57 @@ class ImageListSource(Samples):
         pixels = read_pixels(self.root + name, color=self.color, size=self.size)
         image = pixels.astype(np.float32) if self.transform is None else self.transform(pixels, random)
         return image, np.array(label, np.float32)
+
+
+class PairListSource(Samples):
+    """Images from files and, in files named behind them, an image of labels each, a class for every pixel.
+
+    Both are resized to `size`, the labels to the nearest. Nothing else happens to labels.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        root: str = "",
+        size: tuple[int, int] | None = None,
+        color: bool = True,
+        transform: Transformer | None = None,
+        shuffle: bool = False,
+        rand_skip: int = 0,
+    ) -> None:
+        super().__init__(shuffle=shuffle, rand_skip=rand_skip)
+        self.root, self.size, self.color, self.transform = root, size, color, transform
+        words = [word for line in read_lines(path, "image list") for word in line.split()]
+        if len(words) % 2:
+            raise ArgumentError(
+                "a line of this image list is an image and an image of its labels",
+                given={"path": str(path), "names": len(words)},
+                required=f"an even number of names: {len(words)}",
+                because="SegNet's Caffe, src/caffe/layers/dense_image_data_layer.cpp",
+                hint="street.png street_labels.png",
+            )
+        self.entries = list(zip(words[::2], words[1::2], strict=True))
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def sample(self, place: int, random: np.random.Generator) -> Sequence[Array]:
+        image, labels = self.entries[place]
+        pixels = read_pixels(self.root + image, color=self.color, size=self.size)
+        classes = read_pixels(self.root + labels, color=False)
+        if self.size is not None:
+            rows, columns = (np.arange(out) * n // out for n, out in zip(classes.shape[1:], self.size, strict=True))
+            classes = classes[:, rows[:, None], columns]
+        if classes.shape[1:] != pixels.shape[1:]:
+            raise ArrayError(
+                "an image and its labels have different sizes",
+                given={"image": image, "labels": labels, "sizes": (pixels.shape[1:], classes.shape[1:])},
+                required="equal sizes, or new_height and new_width",
+                because="SegNet's Caffe, src/caffe/layers/dense_image_data_layer.cpp",
+            )
+        prepared = pixels.astype(np.float32) if self.transform is None else self.transform(pixels, random)
+        return prepared, classes.astype(np.float32)
 
 
 def _entry(line: str, number: int) -> tuple[str, int]:

@@ -32,6 +32,7 @@ LAYERS: dict[str, str] = {
     "Crop": "crop",
     "Data": "data",
     "Deconvolution": "deconvolution",
+    "DenseImageData": "dense_image_data",
     "DepthwiseConvolution": "depthwise_convolution",
     "DetectionEvaluate": "detection_evaluate",
     "DetectionOutput": "detection_output",
@@ -104,6 +105,7 @@ LAYERS: dict[str, str] = {
     "Tile": "tile",
     "Upsample": "upsample",
     "WindowData": "window_data",
+    "Yolov3DetectionOutput": "yolov3_detection_output",
 }
 """type -> module. The class is the one of that type in the module."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from .. import ops
+from ..backends.protocol import Array
 from ..errors import ArgumentError, UnsupportedError
 from ..plan import SoftmaxLossPlan
-from ..plan.dense import Normalization
+from ..plan.dense import SMALLEST_NORMAL, Normalization
 from .blob import Blob
 from .layer import Blobs, Layer, canonical_axis, integers
 
@@ -22,10 +26,12 @@ class SoftmaxWithLoss(Layer):
                 ignore_label: places with this label count nothing
                 normalization: what the sum is divided by, at least by 1: full (every place), valid (those that count),
                 batch_size (everything before `axis`), none
+                class_weights: each place counts by the weight of its label; the normalization does not change
+                by_frequency: each place counts by one over the number of labels like its own in the batch
     Edges       a probability below the smallest normal float32 counts as that; a label that names no class is an error
     Gradient    (p - [class = label]) / normalization, 0 at ignored places; labels have none
     Quirks      Caffe's older field `normalize` means valid or batch_size; `normalization`, where it is set, goes before it
-    Source      Caffe, src/caffe/layers/softmax_loss_layer.cpp; golden layers/softmaxloss_*
+    Source      Caffe, src/caffe/layers/softmax_loss_layer.cpp, and SegNet's of that name; golden layers/softmaxloss_*
     """
 
     type = "SoftmaxWithLoss"
@@ -35,9 +41,18 @@ class SoftmaxWithLoss(Layer):
     silent = frozenset({1})
 
     def __init__(
-        self, *, axis: int = 1, ignore_label: int | None = None, normalization: Normalization = Normalization.VALID
+        self,
+        *,
+        axis: int = 1,
+        ignore_label: int | None = None,
+        normalization: Normalization = Normalization.VALID,
+        class_weights: Sequence[float] | None = None,
+        by_frequency: bool = False,
     ) -> None:
         super().__init__()
+        self.class_weights = None if class_weights is None else tuple(class_weights)
+        self.by_frequency = by_frequency
+        self._weights: Array | None = None
         self.axis = axis
         self.ignore_label = ignore_label
         self.normalization = normalization
@@ -54,13 +69,24 @@ class SoftmaxWithLoss(Layer):
                 because="Caffe, src/caffe/layers/softmax_loss_layer.cpp",
                 hint="softmax_param { axis: ... } names the axis of the classes",
             )
+        if self.class_weights is not None and len(self.class_weights) != x.shape[axis]:
+            raise ArgumentError(
+                "there must be a weight for each class",
+                given={"scores": x.shape, "class_weighting": self.class_weights},
+                required=f"weights == classes: {len(self.class_weights)} == {x.shape[axis]}",
+                because="SegNet's Caffe, src/caffe/layers/softmax_loss_layer.cpp",
+            )
         top[0].reshape()
         if len(top) > 1:
             top[1].reshape(*x.shape)
 
     def forward(self, bottom: Blobs, top: Blobs) -> None:
         x, labels = bottom
-        saved = self.compute(self._plan(x), x.data, integers(labels, "labels"), top=top[0].data, keep=self.keep or len(top) > 1)
+        weighted = self.class_weights is not None or self.by_frequency
+        keep = self.keep or len(top) > 1 or weighted
+        saved = self.compute(self._plan(x), x.data, integers(labels, "labels"), top=top[0].data, keep=keep)
+        if weighted and saved is not None:
+            top[0].data[...] = self._weighed(saved.extra["p"], integers(labels, "labels"))
         if len(top) > 1 and saved is not None:
             top[1].data[...] = saved.extra["p"]
         self._saved = [saved]
@@ -71,6 +97,30 @@ class SoftmaxWithLoss(Layer):
         if want[0]:
             dy = top[0].diff
             bottom[0].diff[...] = ops.backward(self._plan(bottom[0]), dy, self.kept(), want=(True, False))[0]
+            if self._weights is not None:
+                bottom[0].diff[...] *= self._weights
+
+    def _weighed(self, p: Array, labels: Array) -> Array:
+        """The loss in which each place has a weight; the weights are kept, with one place along the classes' axis."""
+        axis = canonical_axis(self.axis, p.shape)
+        outer, inner = p.shape[:axis], p.shape[axis + 1 :]
+        labels = labels.reshape(*outer, 1, *inner)
+        counts = labels != self.ignore_label if self.ignore_label is not None else np.ones(labels.shape, bool)
+        known = np.where(counts, labels, 0)
+        if self.by_frequency:
+            weights = 1 / np.maximum(np.bincount(labels[counts], minlength=p.shape[axis]), 1).astype(p.dtype)
+        else:
+            weights = np.array(self.class_weights, p.dtype)
+        self._weights = weights[known]
+        likely = np.maximum(np.take_along_axis(p, known, axis), SMALLEST_NORMAL)
+        divisors = {
+            Normalization.FULL: labels.size,
+            Normalization.VALID: int(counts.sum()),
+            Normalization.BATCH_SIZE: math.prod(outer),
+            Normalization.NONE: 1,
+        }
+        loss: Array = -(np.log(likely) * self._weights * counts).sum() / max(divisors[self.normalization], 1)
+        return loss
 
     def allow_force_backward(self, index: int) -> bool:
         return index == 0
