@@ -63,6 +63,11 @@ CASES = (
     Case("float64", (2, 2, 7, 6), dict(kernel=3, stride=2, padding=1), dtype="float64"),
     Case("float16", (2, 2, 7, 6), dict(kernel=3, stride=2, padding=1), dtype="float16"),
     Case("bfloat16", (2, 2, 7, 6), dict(kernel=3, stride=2, padding=1), dtype="bfloat16"),
+    Case(
+        "PyTorch, p 0.5 of windows of zeros", (2, 2, 7, 6), dict(kernel=2, p=0.5), rules="pytorch", fill="ties", dtype="float64"
+    ),
+    Case("PyTorch, p -1", (2, 2, 7, 6), dict(kernel=(3, 2), stride=2, p=-1, ceil_mode=True), rules="pytorch", dtype="float64"),
+    Case("PyTorch, p -1 of zeros", (2, 2, 9), dict(kernel=2, p=-1), rules="pytorch", fill="ties", dtype="float64"),
     Case("explicit windows", (2, 2, 7), dict(kernel=2), axes=(ExplicitAxis(7, (0, 2, 4, 4), (3, 5, 7, 4)),)),
     Case(
         "dilated input",
@@ -80,6 +85,8 @@ REFUSALS = (
         ("lp_pool [explicit]: the kernel is larger than the padded input",),
     ),
     Refusal("p of 0", (1, 1, 4), dict(kernel=2, p=0), ("the order of an Lp norm is positive", "p > 0: 0")),
+    Refusal("p below 0 elsewhere", (1, 1, 4), dict(kernel=2, p=-1), ("the order of an Lp norm is positive", "p > 0: -1")),
+    Refusal("halves in 3-D", (1, 1, 4, 4, 4), dict(kernel=2), ("no rule for float16",), rules="pytorch", dtype="float16"),
     Refusal("integers", (1, 1, 4), dict(kernel=2), ("lp_pool [explicit]: there is no rule for int64 arrays",), dtype="int64"),
     Refusal(
         "padding under PyTorch", (1, 1, 4), dict(kernel=2, padding=1), ("these rules have no padding", "lp_pool"), rules="pytorch"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.rules.geometry import size, size_or_none, windows
 
 import astride
+from astride.like import pytorch as F
 from astride.plan.kinds import Divisor, Edge, LpForm, LpScale, Start, Tie, Unpicked
 from astride.rules import pytorch
 
@@ -130,3 +134,102 @@ def test_fractional_windows_need_a_pixel_more_in_three_dimensions() -> None:
     with pytest.raises(astride.ArgumentError, match=r"on axis D: 3 \+ 2 - 1 < 4"):
         astride.plan("fractional_pool", (1, 1, 4, 4, 4), kernel=2, output_size=3, rules="pytorch")
     assert astride.plan("fractional_pool", (1, 1, 9, 2), kernel=1, output_ratio=0.4, rules="pytorch").out == (3, 0)
+
+
+# What is taken by dtype; tests/live compares all of it with torch
+
+WHOLE = {"uint8", "int8", "int16", "int32", "int64"}
+REAL = {"float16", "bfloat16", "float32", "float64"}
+COMPLEX = {"complex64", "complex128"}
+DTYPES = WHOLE | REAL | COMPLEX | {"bool", "uint16", "uint32", "uint64"}
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "arguments", "taken"),
+    [
+        ("max_pool", (1, 1, 4, 4), dict(kernel=2), REAL | WHOLE),
+        ("avg_pool", (1, 1, 4, 4), dict(kernel=2), REAL | {"int64"}),
+        ("avg_pool", (1, 1, 4, 4, 4), dict(kernel=2), {"float32", "float64", "int64"}),
+        ("lp_pool", (1, 1, 4, 4), dict(kernel=2), REAL),
+        ("lp_pool", (1, 1, 4, 4, 4), dict(kernel=2), {"float32", "float64"}),
+        ("lp_pool", (1, 1, 4, 4, 4), dict(kernel=2, p=math.inf), REAL | WHOLE),
+        ("lp_pool", (1, 1, 4), dict(kernel=2, p=math.inf), REAL),
+        ("adaptive_pool", (1, 1, 4), dict(output_size=2, reduce="max"), REAL),
+        ("fractional_pool", (1, 1, 4, 4), dict(kernel=2, output_size=2), REAL),
+        ("max_unpool", (1, 1, 4), dict(kernel=2), REAL),
+        ("conv", (1, 1, 4), dict(w_shape=(1, 1, 2)), REAL | WHOLE | COMPLEX),
+        ("conv", (1, 1, 4), dict(w_shape=(1, 1, 2), dilation=2), REAL | COMPLEX | {"int64"}),
+        ("conv_transpose", (1, 1, 4), dict(w_shape=(1, 1, 2)), REAL | COMPLEX | {"int64"}),
+    ],
+)
+def test_dtypes(op: str, shape: tuple[int, ...], arguments: dict[str, Any], taken: set[str]) -> None:
+    def takes(dtype: str) -> bool:
+        try:
+            return bool(astride.plan(op, shape, rules="pytorch", dtype=dtype, **arguments))
+        except astride.ArgumentError:
+            return False
+
+    assert {dtype for dtype in DTYPES if takes(dtype)} == taken
+
+
+ROW = np.array([[[3, -2, 0, 5]]])
+
+
+def test_norms_of_whole_numbers() -> None:
+    assert F.lp_pool1d(ROW.astype("uint8") % 4, 2.0, 2).dtype == np.float32
+    assert F.lp_pool1d(ROW, 2.0, 2).tolist() == [[[np.float32(np.sqrt(np.float32(13))), 5]]]
+    # by an int power the average is a whole number: (9 + 4) / 2 is 6, times 2 is 12
+    assert F.lp_pool1d(ROW, 2, 2).tolist() == [[[np.float32(np.sqrt(np.float32(12))), np.float32(np.sqrt(np.float32(24)))]]]
+    assert F.lp_pool1d(ROW > 0, 1, 2).tolist() == [[[0, 0]]]
+    assert F.lp_pool2d(ROW[None], np.inf, (1, 2)).tolist() == [[[[3, 5]]]]
+    y, pull = astride.vjp(F.lp_pool1d, ROW.astype(float), -np.inf, 2)
+    assert (y.tolist(), pull(np.ones_like(y))[0].tolist()) == ([[[2, 0]]], [[[0, -1, 0, 0]]])
+    for x, order in ((ROW.astype("int32"), 2), (ROW, -1), (ROW, 0.0), (ROW, np.inf), (ROW, -np.inf), (ROW > 0, np.inf)):
+        with pytest.raises(astride.AstrideError):
+            F.lp_pool1d(x, order, 2)
+
+
+def test_the_gradient_of_a_power_below_one_at_zeros() -> None:
+    """0 arrives from a window of zeros, and 0 * 0^(p-1) is none; a window with a sum sends something: infinite there."""
+    for x, expected in (([0.0, 0], [np.nan, np.nan]), ([0.0, 4], [np.inf, 1])):
+        y, pull = astride.vjp(F.lp_pool1d, np.array([[x]]), 0.5, 2)
+        assert np.array_equal(pull(np.ones_like(y))[0].ravel(), expected, equal_nan=True)
+
+
+def test_maxima_of_whole_numbers_in_one_dimension_come_with_indices() -> None:
+    with pytest.raises(astride.ArgumentError, match="only where it is asked for indices"):
+        F.max_pool1d(ROW, 2)
+    assert [part.tolist() for part in F.max_pool1d(ROW, 2, return_indices=True)] == [[[[3, 5]]], [[[0, 3]]]]
+
+
+def test_columns_of_bools() -> None:
+    x = np.array([[[[True, False], [False, True]]]])
+    assert F.unfold(x, (1, 2)).tolist() == [[[True, False], [False, True]]]
+    assert F.fold(np.array([[[True, False], [True, False]]]), (1, 3), (1, 2)).tolist() == [[[[True, True, False]]]]
+
+
+def test_arrays_without_elements() -> None:
+    """Unbatched channels may be none, a batch's not; where the result is empty the dtype does not matter."""
+    none, some = np.zeros((0, 4, 4)), np.zeros((2, 0, 4, 4))
+    assert F.adaptive_max_pool2d(none, 2, return_indices=True)[1].shape == (0, 2, 2)
+    assert F.adaptive_avg_pool2d(some, 2).shape == (2, 0, 2, 2)
+    assert F.adaptive_avg_pool2d(np.zeros((2, 3, 4, 4), bool), 0).shape == (2, 3, 0, 0)
+    assert np.isnan(F.adaptive_avg_pool2d(np.zeros((2, 3, 4, 0)), 1)).all()
+    assert F.adaptive_avg_pool2d(np.ones((5, 4)), 1).tolist() == [[1]]
+    assert F.max_unpool2d(none, none.astype(int), 2).shape == (0, 8, 8)
+    drawn = np.zeros((0, 3, 2))
+    assert F.fractional_max_pool2d(np.zeros((0, 3, 4, 4), int), 2, output_size=2, _random_samples=drawn).shape == (0, 3, 2, 2)
+    y, pull = astride.vjp(F.adaptive_avg_pool2d, some, 2)
+    assert pull(y)[0].shape == some.shape
+    for refused in (
+        lambda: F.adaptive_max_pool2d(some, 2),
+        lambda: F.adaptive_avg_pool3d(some[None], 2),
+        lambda: F.max_unpool2d(some, some.astype(int), 2),
+        lambda: F.fractional_max_pool2d(some, 2, output_size=2),
+        lambda: F.unfold(some, 2),
+        lambda: F.max_pool2d(some, 2),
+        lambda: F.conv_transpose2d(some, np.zeros((0, 2, 2, 2))),
+        lambda: F.conv2d(np.zeros((2, 0, 4, 4), "uint16"), np.zeros((3, 0, 2, 2), "uint16"), np.zeros(3, "uint16")),
+    ):
+        with pytest.raises(astride.AstrideError):
+            refused()

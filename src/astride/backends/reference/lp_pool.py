@@ -273,8 +273,8 @@ def _power(plan: PoolPlan, value: float) -> float:
 
 
 def _root(plan: PoolPlan, total: float) -> float:
-    if total < 0 and plan.p != 1:
-        return -((-total) ** (1 / plan.p)) if plan.lp_form is LpForm.SIGNED_ROOT else math.nan
+    if total < 0 and plan.p != 1 and plan.lp_form is LpForm.SIGNED_ROOT:
+        return -float((-total) ** (1 / plan.p))
     return float(np.power(np.float64(total), 1 / plan.p))
 
 
