@@ -29,3 +29,12 @@ def test_an_output_that_is_not_todays_is_seen() -> None:
     written = transcripts().rewritten(page)  # type: ignore[attr-defined]
     assert written.startswith("```console\n$ astride where \\\n  max_pool\n") and "max_pool.py" in written
     assert "nothing" not in written
+
+
+def test_explained_operators_are_todays_up_to_where_they_are_cut() -> None:
+    page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```console\n(.*?)^\.\.\.\n```$", page, re.MULTILINE | re.DOTALL)
+    assert len(shown) == 3
+    for block in shown:
+        today = transcripts().rewritten(f"```console\n{block}```\n")  # type: ignore[attr-defined]
+        assert today.startswith(f"```console\n{block}"), "docs/explain.md shows another output"

@@ -64,11 +64,6 @@ def _trials(canvas: Canvas, found: Translation, y: float) -> float:
         for x, difference in zip(columns[1:], cells):
             canvas.text(x, y, said_of(difference), size=12, fill=INK if difference is None else AMBER)
     y += 8
-    for name, (ours, theirs) in found.differing.items():
-        text = f"{name}: {ours} in {found.source}; {theirs} in {found.target}"
-        for line in wrapped(text, canvas.width - 2 * MARGIN, 12):
-            y += 18
-            canvas.text(MARGIN, y, line, size=12, fill=AMBER)
     if found.condition:
         y += 18
         canvas.text(MARGIN, y, f"only where {found.condition}", size=12, fill=AMBER)

@@ -60,15 +60,15 @@ def holding(found: Translation) -> str:
     if found.holds is None:
         return ""
     follows = found.steps is not None and any(found.steps.arguments.get(name) is not None for name in SIZES)
-    return _holds(found.holds, found.sizes) + (", each with its output's size" if follows else "")
+    return _holds(found.holds, found.sizes, ", with the output's size in them," if follows else "")
 
 
-def _holds(holds: Holds, sizes: tuple[int, ...]) -> str:
+def _holds(holds: Holds, sizes: tuple[int, ...], follows: str) -> str:
     if holds.everywhere:
-        return f"the same lines are right for every size tried, {_spans(holds.tried)}"
+        return f"the same lines{follows} are right for every size tried, {_spans(holds.tried)}"
     if len(holds.right) < 2:
         return f"the lines are for {by_x(sizes)}; for another size ask again with --size"
-    right = f"the same lines are right for sizes {_spans(holds.right)} of {_spans(holds.tried)}"
+    right = f"the same lines{follows} are right for sizes {_spans(holds.right)} of {_spans(holds.tried)}"
     return f"{right}; for another one ask again with --size"
 
 

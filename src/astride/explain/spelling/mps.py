@@ -9,7 +9,7 @@ from .call import Word, Written
 from .form import Choices, Given, Operation, forms, operation, short
 from .statements import swift
 
-NAMES = "MetalPerformanceShaders in Swift; what the class computes is encoded from x to y"
+NAMES = "MetalPerformanceShaders in Swift; k is encoded from x to y"
 GRADIENT = True
 WEIGHTS = {"conv": "O*I", "conv_transpose": "O*I"}
 _PLACE = {"offset": ("source",), "size": ("source",)}
