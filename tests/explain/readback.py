@@ -90,8 +90,8 @@ def called(found: Translation, line: str, state: dict[str, Any], last: bool, gro
     assert o.op == found.operation.op
     arguments = dict(o.arguments)
     if w is not None:
-        if groups > 1 and found.target == "openvino":
-            assert w.shape[0] == groups
+        if w.ndim == rank + 3:  # openvino's and onednn's, with an axis for the group
+            assert w.shape[0] == groups and found.target in ("openvino", "onednn")
             w = w.reshape(-1, *w.shape[2:])
         theirs = _order(found.target, o.op, arguments, rank)
         w = np.ascontiguousarray(np.transpose(w, [theirs.index(name) for name in canonical(o.op, rank)]))
@@ -107,7 +107,9 @@ def ncnn_padded(x: Array, text: str) -> Array:
     said = {int(k): float(v) for k, v in (part.split("=") for part in text.split())}
     ids = [(7, 8), (0, 1), (2, 3)][-(x.ndim - 2) :]
     amounts = [(0, 0), (0, 0), *((int(said.get(a, 0)), int(said.get(b, 0))) for a, b in ids)]
-    return padded(x, amounts, {0: "constant", 1: "edge", 2: "reflect"}[int(said.get(4, 0))], said.get(5, 0.0))
+    value = said.get(5, 0.0)
+    lowest = np.finfo(np.float64).min if value < -3e38 else value  # the arrays here are float64
+    return padded(x, amounts, {0: "constant", 1: "edge", 2: "reflect"}[int(said.get(4, 0))], lowest)
 
 
 def padded(x: Array, amounts: Any, mode: str = "constant", value: float = 0.0, constant_values: float = 0.0) -> Array:

@@ -101,6 +101,8 @@ def test_a_named_rung_that_declines_leaves_nobody() -> None:
     ("arguments", "said"),
     [
         (dict(op="max_pol", sizes=8, kernel=3), "max_pool"),
+        (dict(op="MaxPool2d", sizes=8, kernel=3), "try       max_pool"),
+        (dict(op="CONV_2D", sizes=8, kernel=3), "try       conv"),
         (dict(op="matmul", sizes=8, kernel=3), "frameworks do not differ in matmul"),
         (dict(op="max_pool", sizes=8, rules=["caffee"], kernel=3), "one of explicit, caffe, pytorch"),
         (dict(op="max_pool", sizes=8, rules=[], kernel=3), "nobody to compare"),

@@ -120,3 +120,10 @@ def test_divisors_are_those_of_the_operator() -> None:
                     assert len(window.pixels) / window.divisor == pytest.approx(float(value))
                     checked += 1
     assert checked > 100
+
+
+def test_huge_windows_are_not_kept_tap_by_tap() -> None:
+    (side,) = compare("max_pool", 3_000_000, ("caffe",), kernel=1_000_000, stride=7, rank=1).sides
+    assert side.axes[0].windows == () and side.axes[0].left_out == side.axes[0].out > 10**5
+    (side,) = compare("max_pool", 300_000, ("caffe",), kernel=10_000, stride=1, rank=1).sides
+    assert [window.index for window in side.axes[0].windows][:2] == [0, 1] and len(side.axes[0].windows) == 12

@@ -21,7 +21,7 @@ from ..proto import nearest
 from ..rules import RULES, has, rule
 from .facts import facts
 from .formulas import formulas
-from .operators import WEIGHTED, check, keywords, needs_kernel, plan_for, ruled, windowed_operators
+from .operators import WEIGHTED, check, keywords, needs_kernel, plan_for, ruled, snake, windowed_operators
 from .sources import RuleSource, rule_source
 from .values import Array, Values, as_input, values_of
 from .windows import AxisView, Window, axis_views
@@ -259,7 +259,7 @@ def _check(op: str, rules: Sequence[str], arguments: Mapping[str, Any], own: Map
             f"frameworks do not differ in {op}: it has no rules" if op in OPERATORS else "there is no operator of that name",
             given={"op": op},
             required=f"one of {', '.join(known)}",
-            hint=nearest(op, known),
+            hint=nearest(snake(op), known),
         )
     for name in [*rules, *own]:
         if name not in RULES:

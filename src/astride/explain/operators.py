@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -45,6 +46,12 @@ OWN: dict[str, dict[str, Any]] = {
 """operator -> arguments of its own, besides the rules', with their defaults; numbers fill whole arrays."""
 WITHOUT = {"global_pool": ("kernel", "stride", "dilation")}
 """operator -> arguments of the rules that it gives itself."""
+
+
+def snake(name: str) -> str:
+    """`max_pool` of MaxPool2d, max-pool or MAX_POOL_2D: names as frameworks write them, for a hint."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"_?[123]d$", "", name.strip(), flags=re.IGNORECASE))
+    return re.sub(r"[\s-]+", "_", parted).lower()
 
 
 def check(op: str, arguments: Mapping[str, Any]) -> None:

@@ -261,7 +261,7 @@ def factors(source: Windowed, target: Windowed, crop: Pairs | None) -> tuple[tup
     for a, axis in enumerate(source.axes):
         begin, end = crop[a] if crop is not None else (0, axis.out)
         ours, theirs = _weights(source, a), _weights(target, a)[begin:end]
-        if len(ours) != len(theirs) or not (theirs > 0).all() or not (ours > 0).all():
+        if len(ours) != len(theirs) or not all((w > 0).all() and np.isfinite(w).all() for w in (ours, theirs)):
             return None
         found.append(ours / theirs)
     constant = _constant(target) / _constant(source) if source.reduce is Reduce.AVERAGE else 1.0

@@ -22,6 +22,8 @@ from .operators import unpooled_axes
 
 MOST = 512
 """Windows of one axis that are kept; of more, the first and the last."""
+MOST_TAPS = 2**17
+"""Taps of all of them together: of large windows fewer are kept, of larger ones none."""
 
 
 class Place(StrEnum):
@@ -114,7 +116,7 @@ def edge_of(plan: Plan | None) -> Edge:
 
 def _view(plan: Plan, a: int, axis: Axis, name: str, formula: str) -> AxisView:
     lo, hi = _pads(axis)
-    indices = _kept(axis.out)
+    indices = _kept(axis)
     alone = _averaged_alone(plan, a)
     windows = tuple(Window(i, _taps(axis, i, edge_of(plan)), None if alone is None else divisor_of(alone, (i,))) for i in indices)
     return AxisView(name, axis.stretched, axis.out, lo, hi, formula, windows, axis.out - len(indices), _unread(axis))
@@ -141,9 +143,9 @@ def _unread(axis: Axis) -> tuple[tuple[int, int], ...]:
     return tuple((int(a), int(b) - 1) for a, b in bounds.reshape(-1, 2))
 
 
-def _kept(out: int) -> list[int]:
-    half = MOST // 2
-    return list(range(out)) if out <= MOST else [*range(half), *range(out - half, out)]
+def _kept(axis: Axis) -> list[int]:
+    half = min(MOST, MOST_TAPS // max(axis.kernel, 1)) // 2
+    return list(range(axis.out)) if axis.out <= 2 * half else [*range(half), *range(axis.out - half, axis.out)]
 
 
 def _pads(axis: Axis) -> tuple[int, int]:

@@ -27,7 +27,7 @@ CHOICES = {
     "lp_pool": Choices(
         words=_WORDS,
         numbers="pairs",
-        flags={**_SIZES, **dict.fromkeys(("form", "scale", "scaled", "zero_window", "edge", "empty"), ("source",))},
+        flags={**_SIZES, **dict.fromkeys(("form", "scale", "scaled", "zero_window", "edge"), ("source",))},
     ),
     "conv": Choices(words=_WORDS, numbers="pairs", flags=dict.fromkeys(("input_dilation", "edge", "flip"), ("source",))),
     "conv_transpose": Choices(numbers="pairs", flags={"output_padding": ("source",), "flip": ("source",)}),
@@ -62,7 +62,11 @@ FORMS = [
         _pool("max_pool"),
     ),
     *forms("avg_pool", f"{WINDOW}, edge_value=None, divisor=None, divisor_override=None, divisor_pad=None", _pool("avg_pool")),
-    *forms("lp_pool", f"{WINDOW}, p=2.0, form=None, scale=None, scaled=None, zero_window=None", _pool("lp_pool")),
+    *forms(
+        "lp_pool",
+        f"{WINDOW.removesuffix(', empty=None')}, p=2.0, form=None, scale=None, scaled=None, zero_window=None",
+        _pool("lp_pool"),
+    ),
     *forms("conv", f"{FILTER}, input_dilation=None, edge=None", _conv("conv")),
     *forms("conv_transpose", f"{FILTER}, output_padding=None", _conv("conv_transpose")),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -198,6 +199,8 @@ def show(value: Any) -> str:
         return f'"{value}"'
     if isinstance(value, tuple):
         return f"({', '.join(map(show, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, float) and math.isinf(value):
+        return f'float("{value}")'
     if isinstance(value, list):
         return f"[{', '.join(map(show, value))}]"
     return repr(value)

@@ -114,7 +114,7 @@ def write(o: Operation, rank: int) -> str:
             said[i] = hi
     if not o.weighted:
         said |= {0: 0 if o.op == "max_pool" else 1, 5: a.get("pad_mode", 0), 6: a.get("avgpool_count_include_pad", 0)}
-        kept = {i: value for i, value in sorted(said.items()) if value or i in (0, 1)}
+        kept = {i: value for i, value in sorted(said.items()) if value or i not in (3, 5, 6)}
         return f"Pooling{ending} pool 1 1 x y {_settings(kept)}"
     _set(said, FILTER["dilation"], _each(a.get("dilation", 1), rank))
     if isinstance(padding, str):
