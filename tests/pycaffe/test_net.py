@@ -225,6 +225,20 @@ def test_backward_between_two_layers(net: caffe.Net) -> None:
         net.backward(prob=np.ones((3, 5)))
 
 
+def test_backward_through_layers_that_have_not_run(net: caffe.Net) -> None:
+    """Caffe's layers look at their blobs when they run backward; so whoever fills blobs needs no forward pass."""
+    rng = np.random.default_rng(0)
+    net.blobs["sum"].data[...] = rng.integers(-3, 4, (2, 3, 1, 1))
+    net.blobs["ip"].data[...] = 7
+    net.blobs["ip"].diff[...] = diff = rng.integers(-3, 4, (2, 5))
+    seen: list[int] = []
+    net.before_forward(seen.append)
+    grads = net.backward(start="ip", end="ip")
+    np.testing.assert_allclose(grads["sum"].reshape(2, 3), diff @ net.params["ip"][0].data, rtol=1e-5)
+    np.testing.assert_array_equal(net.params["ip"][0].diff, diff.T.astype(np.float32) @ net.blobs["sum"].data.reshape(2, 3))
+    assert (net.blobs["ip"].data == 7).all() and seen == []
+
+
 def test_parameter_gradients_add_up_until_cleared(folder: Path) -> None:
     net = caffe.Net(written("net.prototxt", LEARNS), caffe.TRAIN)
     net.forward(data=np.eye(4, 3), label=np.array([0, 1, 0, 1]))

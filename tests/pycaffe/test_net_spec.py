@@ -125,8 +125,8 @@ def test_what_cannot_be_written() -> None:
         to_proto(L.Convolution(n.data, num_output="many"))
     with pytest.raises(TypeError, match=r"ConvolutionParameter\.kernel_size does not take this value"):
         to_proto(L.Convolution(n.data, kernel_size=[-1]))
-    with pytest.raises(RuntimeError, match="ReLU input 'data' is not a Top"):
-        L.ReLU("data")
+    with pytest.raises(TypeError, match=r"^Silence input 0 is not a Top \(type is <class 'tuple'>\)$"):
+        L.Silence(L.DummyData(ntop=2), ntop=0)
     with pytest.raises(AttributeError, match="no such parameters"):
         getattr(P, "Imaginary")  # noqa: B009
     with pytest.raises(AttributeError):

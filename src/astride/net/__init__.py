@@ -5,6 +5,6 @@ from __future__ import annotations
 from ..layers import Blob, Parameter
 from .format import Format
 from .graph import Node, ParamSpec, Phase
-from .net import Net
+from .net import Hooks, Net
 
-__all__ = ["Blob", "Format", "Net", "Node", "ParamSpec", "Parameter", "Phase"]
+__all__ = ["Blob", "Format", "Hooks", "Net", "Node", "ParamSpec", "Parameter", "Phase"]

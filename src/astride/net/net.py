@@ -168,6 +168,10 @@ class Net:
             for hook in self.hooks.after_backward:
                 hook(i)
 
+    def not_run(self, start: int, end: int) -> list[int]:
+        """The layers from `start` down to `end` that run backward, but have never run forward."""
+        return [i for i in range(end, start + 1) if self._need.layers[i] and i not in self._ran]
+
     def _layer_backward(self, i: int, need: Need) -> None:
         node, bottom, top = self.nodes[i], self._parts.bottoms[i], self._parts.tops[i]
         node.layer.param_wanted = need.params[i]

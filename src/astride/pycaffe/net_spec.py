@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import AstrideError
 from ..proto import nearest
-from .errors import CallError, FieldError, SignatureError
+from .errors import FieldError, SignatureError
 from .proto import caffe_pb2
 
 
@@ -107,14 +107,10 @@ class Function:
         self.type_name = type_name
         self.inputs = inputs
         self.params = dict(params)
-        for each in inputs:
+        for index, each in enumerate(inputs):
             if not isinstance(each, Top):
-                raise CallError(
-                    f"{type_name} input {each!r} is not a Top",
-                    given={"inputs": inputs},
-                    required="what other layers return: L.ReLU(n.conv1)",
-                    hint="one of several tops by its index, as n.data, n.label = L.Data(ntop=2, ...)",
-                )
+                # Caffe's words, and no more: there are scripts that compare them.
+                raise SignatureError(f"{type_name} input {index} is not a Top (type is {type(each)})")
         self.ntop = int(self.params.pop("ntop", 1))
         self.in_place = bool(self.params.pop("in_place", False))
         self.tops = tuple(Top(self, n) for n in range(self.ntop))

@@ -18,6 +18,8 @@ from ..caffe.weights import load_weights
 from ..errors import UnsupportedError
 from ..layers import Blob
 from ..layers.memory_data import MemoryData
+from ..layers.python import Python
+from ..net import Hooks
 from ..net import Net as Network
 from ..proto import write_weights
 from . import process
@@ -201,7 +203,28 @@ class Net:
         return self._net.run_forward(start, end)
 
     def _backward(self, start: int, end: int) -> None:
+        for index in self._net.not_run(start, end):
+            self._catch_up(index)
         self._net.run_backward(start, end)
+
+    def _catch_up(self, index: int) -> None:
+        """Let a layer see its blobs once before it runs backward, as Caffe's layers look at them only then.
+
+        Blobs and loss stay as they are. A layer that the caller's code is part of, or chance, is left alone.
+        """
+        net, node = self._net, self._net.nodes[index]
+        if isinstance(node.layer, Python) or node.layer.random or node.layer.stateful:
+            return
+        held = [(net.blobs[name], net.blobs[name].data.copy()) for name in {*node.bottoms, *node.tops}]
+        hooks, net.hooks = net.hooks, Hooks()
+        loss = net.loss
+        try:
+            net.run_forward(index, index)
+        finally:
+            net.hooks, net.loss = hooks, loss
+            for blob, values in held:
+                if blob.shape == values.shape:
+                    blob.data[...] = values
 
     def _place(self, layer: str | None, default: int) -> int:
         return default if layer is None else self._layer_names.index(layer)
