@@ -57,3 +57,42 @@ def test_text() -> None:
         np.testing.assert_array_equal(found["labels"].ravel(), [-7, 2, 3, 4, 5, -7])
         assert found["weights"].sum() == 32
         assert load_caffe(net.to_prototxt()).to_prototxt() == net.to_prototxt()
+
+
+RFCN = """
+force_backward: true
+input: "x" input: "labels" input: "rois" input: "weights"
+input_shape { dim: 6 dim: 4 } input_shape { dim: 6 } input_shape { dim: 6 dim: 5 } input_shape { dim: 6 dim: 8 }
+layer {
+  name: "each" type: "SoftmaxWithLoss" bottom: "x" bottom: "labels" top: "all" top: "p" top: "loss_each"
+  loss_weight: 0 loss_weight: 0 loss_weight: 0 propagate_down: false propagate_down: false
+}
+layer {
+  name: "hardest" type: "BoxAnnotatorOHEM" bottom: "rois" bottom: "loss_each" bottom: "labels" bottom: "weights"
+  top: "taught" top: "taught_weights"
+  propagate_down: false propagate_down: false propagate_down: false propagate_down: false
+  box_annotator_ohem_param { roi_per_img: 2 ignore_label: -1 }
+}
+layer {
+  name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "taught" top: "loss" propagate_down: true propagate_down: false
+  loss_param { normalization: PRE_FIXED pre_fixed_normalizer: 4 ignore_label: -1 }
+}
+layer { name: "rest" type: "Silence" bottom: "all" bottom: "p" bottom: "taught_weights" }
+"""
+
+
+def test_training_of_rfcn() -> None:
+    """Each region's loss decides which are taught; their loss is divided by a number of the network's own."""
+    random = np.random.RandomState(7)
+    x, labels = random.normal(size=(6, 4)), random.randint(0, 4, 6)
+    net = load_caffe(RFCN, phase="TRAIN")
+    loss = float(net.forward(x=x, labels=labels, rois=ROIS, weights=WEIGHTS)["loss"])
+    each = np.log(np.exp(x).sum(axis=1)) - x[np.arange(6), labels]
+    np.testing.assert_allclose(net.blobs["loss_each"].data.ravel(), each, rtol=0, atol=1e-5)
+    kept = np.concatenate([sorted(np.flatnonzero(ROIS[:, 0] == image), key=lambda r: -each[r])[:2] for image in (0, 1)])
+    np.testing.assert_allclose(loss, each[kept].sum() / 4, rtol=1e-5)
+    gradient = net.backward()["x"]
+    p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    expected = np.zeros_like(x)
+    expected[kept] = (p - np.eye(4)[labels])[kept] / 4
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-6)

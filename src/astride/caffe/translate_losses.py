@@ -72,10 +72,12 @@ def _softmax(message: Message, phase: Phase) -> Layer:
     # SegNet's: weights that are given, or in its first version one over the labels' numbers.
     weighted = bool(known(p, "weight_by_label_freqs").get("weight_by_label_freqs", False))
     weights = list(p.class_weighting) if weighted and "class_weighting" in p.DESCRIPTOR.fields_by_name else []
+    fixed = p.HasField("normalization") and enum_name(p, "normalization") == "PRE_FIXED"  # R-FCN's
     return SoftmaxWithLoss(
         axis=message.softmax_param.axis,
         ignore_label=_ignored(message),
-        normalization=_normalization(message, Normalization.VALID),
+        normalization=Normalization.NONE if fixed else _normalization(message, Normalization.VALID),
+        divisor=p.pre_fixed_normalizer if fixed else None,
         class_weights=weights or None,
         by_frequency=weighted and not weights,
     )

@@ -8,7 +8,7 @@ from ...errors import UnsupportedError
 from ...proto import Message, Schema
 from . import ANY, FORKS
 
-COMPUTED = {("SmoothL1Loss", "LossParameter.normalization=PRE_FIXED")}
+COMPUTED = {(kind, "LossParameter.normalization=PRE_FIXED") for kind in ("SmoothL1Loss", "SoftmaxWithLoss")}
 """(layer type, field and value) of what is refused elsewhere and computed there."""
 
 
