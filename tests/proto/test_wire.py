@@ -368,3 +368,64 @@ def test_memory_of_a_large_file(tmp_path: Path) -> None:
     grown, total = done.stdout.split()
     assert float(total) == 7 * part.size
     assert int(grown) < 1.3 * size
+
+
+def sparse(path: Path, size: int) -> int:
+    """A file of one layer with one blob of zeros, `size` bytes in all, that takes no room on the disk; returns their count."""
+
+    def opened(number: int, content: int) -> bytes:
+        return encode_varint(number << 3 | 2) + encode_varint(content)
+
+    name = length(1, b"fc")
+    room = size
+    for count in range((size - 64) // 4, 0, -1):
+        shape = length(7, length(1, encode_varint(count)))
+        blob_size = len(shape) + len(opened(5, 4 * count)) + 4 * count
+        layer_size = len(name) + len(opened(7, blob_size)) + blob_size
+        head = opened(100, layer_size) + name + opened(7, blob_size) + shape + opened(5, 4 * count)
+        if len(head) + 4 * count <= size:
+            room = count
+            break
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + 4 * room)
+    return room
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other file systems may fill the holes")
+def test_the_largest_file_of_all_is_not_copied(tmp_path: Path) -> None:
+    """2 GiB less a byte or so: the reader maps it, and looks only at what it needs."""
+    path = tmp_path / "huge.caffemodel"
+    count = sparse(path, 2**31 - 1)
+    assert path.stat().st_size > 2**31 - 64
+    read = proto.read_caffemodel(path).blobs[0][0]
+    assert read.shape == (count,) and read.data[-1] == 0
+    with path.open("r+b") as file:
+        file.truncate(2**31)
+    with pytest.raises(ModelFileError, match="too long for a protobuf file"):
+        proto.read_caffemodel(path)
+
+
+LOAD = """
+import sys, tracemalloc
+from astride.caffe import load_caffe
+text = 'input: "data" input_dim: [1, 1024, 1, 1] layer { name: "fc" type: "InnerProduct" bottom: "data" top: "fc" '
+text += 'inner_product_param { num_output: 51200 bias_term: false } }'
+net = load_caffe(text)
+tracemalloc.start()
+from astride.caffe.weights import load_weights
+load_weights(net, sys.argv[1])
+print(tracemalloc.get_traced_memory()[1], float(net.params["fc"][0].data[-1, -1]))
+"""
+
+
+@pytest.mark.slow
+def test_weights_of_200_mib_go_straight_into_the_network(tmp_path: Path) -> None:
+    """From the mapped file into the parameter: what is allocated on the way is small."""
+    message = proto.parse("layer { name: 'fc' }", "NetParameter").message
+    path = tmp_path / "large.caffemodel"
+    proto.write_caffemodel(path, message, [[np.broadcast_to(np.float32(3), (51200, 1024))]])
+    assert path.stat().st_size > 200 * 2**20
+    done = subprocess.run([sys.executable, "-c", LOAD, str(path)], capture_output=True, text=True, check=True)
+    peak, last = done.stdout.split()
+    assert float(last) == 3 and int(peak) < 2**20
