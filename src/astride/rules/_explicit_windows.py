@@ -1,15 +1,20 @@
-"""The explicit rules' sizes and pads: any rounding, any clip, any padding."""
+"""The explicit rules' sizes and pads, any rounding, any clip, any padding; and the tie that goes with a NaN."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..plan import Shape, StridedAxis
-from ..plan.kinds import Layout
+from ..plan.kinds import Layout, Nan
 from . import _sizes
 from ._arguments import Pads, PerAxis, choice, pads, per_axis, spatial
 
 WORDS = ("valid", "same", "same_lower", "causal")
+
+
+def tie_of(nan: str) -> str:
+    """The tie rule that goes with what a NaN does."""
+    return "first_nan" if nan == Nan.PROPAGATED else "first"
 
 
 def windows(

@@ -46,17 +46,12 @@ from ._arguments import (
     whole,
 )
 from ._deform import deformed
-from ._explicit_windows import outs_of, windows
+from ._explicit_windows import outs_of, tie_of, windows
 from ._integer import quantised
 from ._sized import adaptive, fractional
 from ._weights import transposed_weights_of, weights_of
 
 WHY = "explicit rules"
-
-
-def _tie(nan: str) -> str:
-    """The tie rule that goes with what a NaN does."""
-    return "first_nan" if nan == Nan.PROPAGATED else "first"
 
 
 def max_pool(
@@ -92,7 +87,7 @@ def max_pool(
         layout=place,
         start=kind(Start, start, "start"),
         nan=kind(Nan, nan, "nan"),
-        tie=kind(Tie, tie or _tie(nan), "tie"),
+        tie=kind(Tie, tie or tie_of(nan), "tie"),
         unpicked=kind(Unpicked, unpicked, "unpicked"),
         edge=kind(Edge, edge, "edge"),
         edge_value=number(edge_value, "edge_value"),
@@ -161,7 +156,7 @@ def adaptive_pool(
         layout,
         WHY,
         nan=kind(Nan, nan, "nan"),
-        tie=kind(Tie, tie or _tie(nan), "tie"),
+        tie=kind(Tie, tie or tie_of(nan), "tie"),
         extremes=FLOATS | INTEGERS | BOOL,
     )
 

@@ -115,8 +115,7 @@ def avg_pool(
 def adaptive_pool(
     shape: Shape, dtype: str = "float32", *, output_size: Any, reduce: str = "average", layout: str = "channels_first"
 ) -> PoolPlan:
-    """Windows [floor(i*n/o), ceil((i+1)*n/o)) (AdaptivePooling.h); the maximum's NaN and ties are max_pool's, not its integers
-    (native/cpu/AdaptiveMaxPoolKernel.cpp has floating types alone)."""
+    """Windows [floor(i*n/o), ceil((i+1)*n/o)) (AdaptivePooling.h); NaN and ties as max_pool, no integers."""
     place, _ = spatial(shape, layout)
     if reduce == "max":
         _some_channels(shape, place)
@@ -209,8 +208,7 @@ def max_unpool(
             raise ArgumentError(
                 "output_size is no row of sizes", given={"output_size": output_size}, hint=f"output_size={default}"
             )
-        wanted = tuple(output_size)
-        wanted = wanted[2:] if len(wanted) == rank + 2 else wanted
+        wanted = output_size[2:] if len(output_size) == rank + 2 else output_size
         out = per_axis(wanted, rank, "output_size", None)
         for i, (size, usual, si) in enumerate(zip(out, default, s, strict=True)):
             if not usual - si < size < usual + si:
