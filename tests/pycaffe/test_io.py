@@ -198,6 +198,19 @@ def test_resize_by_hand() -> None:
     assert (io.resize_image(np.full((3, 4, 3), 7), (5, 5)) == 7).all()
 
 
+RECORDED = Path(__file__).resolve().parent.parent / "golden" / "scikit_image" / "resize.npz"
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("order", [0, 1])
+def test_resize_is_scikit_images_and_scipys(number: int, order: int) -> None:
+    with np.load(RECORDED) as recorded:
+        image, expected = recorded[f"{number}_image"], recorded[f"{number}_order{order}"]
+    made = io.resize_image(image, expected.shape[:2], order)
+    assert made.shape == expected.shape and made.dtype == expected.dtype
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-6 * 256)
+
+
 def test_resize_keeps_what_needs_no_resizing(rng: np.random.Generator) -> None:
     for channels in (1, 3, 5):
         image = rng.random((4, 5, channels)).astype(np.float32)
