@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...plan.kinds import Start, Tie, Unpicked
-from .extremes import FIRST_TAP_STARTS, Extreme, Matching
+from .extremes import FIRST_TAP_STARTS, Extreme, Matching, Scan
 from .ir import BITS, Function, Value, Variable, element, module, size, vector
 from .machine import Machine
 from .numbers import absolute
@@ -25,6 +25,7 @@ from .window import (
     SIZE,
     Place,
     Spec,
+    State,
     Window,
     begin,
     fields,
@@ -61,10 +62,15 @@ class Across:
         return (BUFFER - self.reach - 2 * lanes * self.stride) // self.stride
 
 
-def forward(spec: Spec, across: Across | None, machine: Machine) -> str:
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """Windows of many columns, one behind the other: lanes are taps of one window."""
+
+
+def forward(spec: Spec, across: Across | Wide | None, machine: Machine) -> str:
     """The module of `forward`: a is x, b is y, c the offsets; units are rows (plane, depth, height) of y.
 
-    Without `across` every window is scanned by itself.
+    Without `across` every window is scanned by itself, tap by tap.
     """
     f = kernel_function("forward")
     size_, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
@@ -79,7 +85,9 @@ def forward(spec: Spec, across: Across | None, machine: Machine) -> str:
         line = Line(depth, height, x, unit * out[2], Place(f.b, f.c).moved(f, spec, unit * out[2]))
         some = (depth.count * height.count) > 0 if across is not None else f.value("i1", False)
         with f.when(some, likely=True) as none:
-            if across is not None:
+            if isinstance(across, Wide):
+                row.widely(line, out[2])
+            elif across is not None:
                 tile = f.field(f.geometry, TILE)
                 with f.loop(0, out[2], tile) as start:
                     row.quickly(line, across, start, f.smaller(out[2] - start, tile))
@@ -129,6 +137,39 @@ class Rows:
                 finish(f, spec, state, axes, self.kernel, place)
                 with none.otherwise():
                     finish_empty(f, spec, state, axes, place)
+
+    # One window after the other, its taps in lanes
+
+    def widely(self, line: Line, count: Value) -> None:
+        """All windows of the row, whose taps along the width lie side by side."""
+        f, spec, n = self.f, self.spec, self.lanes
+        bytes_, step = spec.number.bytes, 2 * self.lanes
+        with f.loop(0, count) as column:
+            axes = (line.depth, line.height, Window.read(f, self.table, column))
+            base, taps = f.at(line.x, axes[2].pixel * bytes_), axes[2].count
+            whole, rest = taps // step * step, taps // n * n
+            folds = [_Fold(f, spec, n), _Fold(f, spec, n), _Fold(f, spec, 1)]
+            for fold in folds:
+                fold.start()
+
+            def row(start: Value, _: Value) -> None:
+                with f.loop(0, whole, step) as i:
+                    for k in range(2):
+                        folds[k].take(spec.number.load(f, f.at(start, (i + k * n) * bytes_), n))
+                with f.loop(whole, rest, n) as i:
+                    folds[0].take(spec.number.load(f, f.at(start, i * bytes_), n))
+                with f.loop(rest, taps) as i:
+                    folds[2].take(spec.number.load(f, f.at(start, i * bytes_), 1))
+
+            self._rows(line, base, row)
+            folds[0].join(folds[1])
+            folds[2].join_lanes(folds[0])
+            with f.when(folds[2].sure(taps), likely=True) as doubtful:
+                state = new_state(f, spec, 1)
+                folds[2].give(state)
+                finish(f, spec, state, axes, self.kernel, line.results.moved(f, spec, column))
+                with doubtful.otherwise():
+                    self.exactly(line, column, f.value("i64", 1))
 
     # All windows of a tile at once
 
@@ -329,6 +370,77 @@ class Rows:
         f.store(value, spill)
         with f.loop(0, count) as k:
             f.store(f.load(kind, f.at(spill, k * size(kind))), f.at(pointer, k * size(kind)))
+
+
+class _Fold:
+    """A running sum or extreme that does not care for the order of its taps, in every lane."""
+
+    def __init__(self, f: Function, spec: Spec, count: int) -> None:
+        self.f, self.spec, self.lanes = f, spec, count
+        self._sum = Total(f, spec, count) if isinstance(spec, Sum) else None
+        if isinstance(spec, Extreme):
+            self._best = f.variable(vector(count, spec.number.computed), spec.worst(spec.start))
+            self._clean = f.variable(vector(count, "i1"), True)
+
+    def start(self) -> None:
+        if self._sum is not None:
+            self._sum.sum.set(0)
+        elif isinstance(self.spec, Extreme):
+            self._best.set(self.spec.worst(self.spec.start))
+            self._clean.set(True)
+
+    def take(self, tap: Value) -> None:
+        if self._sum is not None:
+            self._sum.take(tap, tap)
+            return
+        assert isinstance(self.spec, Extreme)
+        tap = absolute(self.f, tap) if self.spec.magnitude else tap
+        if self.spec.number.floating:
+            self._clean.set(self._clean.get() & tap.compare("ord", tap))
+        self._merge(tap)
+
+    def _merge(self, value: Value) -> None:
+        assert isinstance(self.spec, Extreme)
+        self._best.set(self.f.select(_beats(self.spec, value, self._best.get()), value, self._best.get()))
+
+    def join(self, other: _Fold) -> None:
+        """Take in what another has, of as many lanes."""
+        if self._sum is not None and other._sum is not None:
+            self._sum.sum.set(self._sum.sum.get() + other._sum.sum.get())
+        else:
+            self._merge(other._best.get())
+            self._clean.set(self._clean.get() & other._clean.get())
+
+    def join_lanes(self, other: _Fold) -> None:
+        """Take in all lanes of another; this one has one lane."""
+        f, n = self.f, other.lanes
+        value = other._sum.sum.get() if other._sum is not None else other._best.get()
+        while n > 1:
+            n //= 2
+            low, high = (f.shuffle(value, value, range(k, k + n)) for k in (0, n))
+            if other._sum is not None:
+                value = low + high
+            else:
+                assert isinstance(self.spec, Extreme)
+                value = f.select(_beats(self.spec, high, low), high, low)
+        if self._sum is not None:
+            self._sum.sum.set(self._sum.sum.get() + value)
+        else:
+            self._merge(value)
+            self._clean.set(self._clean.get() & ~f.any(~other._clean.get()))
+
+    def sure(self, taps: Value) -> Value:
+        """Whether the order of the taps cannot matter: no NaN, and no zero whose sign might be another tap's."""
+        if self._sum is not None or not self.spec.number.floating:
+            return taps > 0
+        return self._clean.get() & self._best.get().ne(0.0) & (taps > 0)
+
+    def give(self, state: State) -> None:
+        """The result to a window's registers."""
+        if isinstance(state, Total) and self._sum is not None:
+            state.sum.set(self._sum.sum.get())
+        elif isinstance(state, Scan):
+            state.value.set(self._best.get())
 
 
 def _beats(spec: Extreme, a: Value, b: Value) -> Value:

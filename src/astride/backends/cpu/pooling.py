@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ... import settings
 from ...plan import PoolPlan, StridedAxis
-from ...plan.kinds import Divisor, Edge, Empty, Layout, Reduce, Start, Tie
+from ...plan.kinds import Divisor, Edge, Empty, Layout, LpForm, Reduce, Start, Tie
 from ..protocol import Array, Arrays, Saved, offset_dtype
 from ..reference._windows import counts_inside
 from . import pool_first, pool_first_gradient, pool_last
@@ -83,27 +83,70 @@ def three(values: Sequence[int], fill: int) -> list[int]:
     return [fill] * (3 - len(values)) + list(values)
 
 
-def _fields(plan: PoolPlan, channels: int) -> list[int]:
-    axes = plan.axes
-    return [
-        channels,
-        *three([axis.size for axis in axes], 1),
-        *three([axis.out for axis in axes], 1),
-        *three([axis.kernel for axis in axes], 1),
-        *three([getattr(axis, "dilation", 1) for axis in axes], 1),
-        plan.divisor_override if plan.divisor is Divisor.OVERRIDE else 1,
-    ]
+@dataclass(frozen=True, slots=True)
+class Shape3:
+    """A plan's axes as three: what kernels call depth, height and width, and the tables of their windows."""
+
+    sizes: list[int]
+    outs: list[int]
+    kernels: list[int]
+    dilations: list[int]
+    tables: list[NDArray[np.int64]]
+
+    def fields(self, channels: int, factor: int) -> list[int]:
+        """The geometry's first fields; `factor` is what all divisors are multiplied by."""
+        return [channels, *self.sizes, *self.outs, *self.kernels, *self.dilations, factor]
 
 
-def _tables(plan: PoolPlan) -> list[Any]:
-    whole = np.array([[0, 1, 0, 1]], np.int64)
-    return [whole] * (3 - len(plan.axes)) + [windows(plan, a) for a in range(len(plan.axes))]
+def _shape3(plan: PoolPlan) -> Shape3:
+    axes, missing = plan.axes, 3 - len(plan.axes)
+    return Shape3(
+        three([axis.size for axis in axes], 1),
+        three([axis.out for axis in axes], 1),
+        three([axis.kernel for axis in axes], 1),
+        three([getattr(axis, "dilation", 1) for axis in axes], 1),
+        [np.array([[0, 1, 0, 1]], np.int64)] * missing + [windows(plan, a) for a in range(len(axes))],
+    )
 
 
-def _across(plan: PoolPlan, spec: Spec) -> pool_first.Across | None:
-    """The window along the width if the quick way is written for it, and every window has a tap there."""
-    axis = plan.axes[-1]
-    if not isinstance(axis, StridedAxis) or not axis.out or not (counts_inside(axis) > 0).all():
+def _merged(shape: Shape3) -> Shape3:
+    """The same windows with fewer axes: a width that every window has as a whole lies in memory as part of the height.
+
+    A global window becomes one row of taps.
+    """
+    for _ in range(2):
+        size, table = shape.sizes[2], shape.tables[2]
+        if not (len(table) == 1 and table[0, 0] == 0 and table[0, 1] == size == shape.kernels[2]):
+            break
+        if shape.dilations[1] != 1 or shape.dilations[2] != 1:
+            break
+        rows = shape.tables[1] * np.array([size, size, size, table[0, 3]], np.int64)
+        shape = Shape3(
+            [1, shape.sizes[0], shape.sizes[1] * size],
+            [1, *shape.outs[:2]],
+            [1, shape.kernels[0], shape.kernels[1] * size],
+            [1, shape.dilations[0], 1],
+            [np.array([[0, 1, 0, 1]], np.int64), shape.tables[0], rows],
+        )
+    return shape
+
+
+def _factor(plan: PoolPlan) -> int:
+    return plan.divisor_override if plan.divisor is Divisor.OVERRIDE else 1
+
+
+WIDE = 24
+"""Taps along the width from which a window is worth lanes of its own."""
+
+
+def _way(plan: PoolPlan, spec: Spec, shape: Shape3) -> pool_first.Across | pool_first.Wide | None:
+    """How windows are taken along the width: all of a row at once, each with its taps in lanes, or tap by tap."""
+    axis, table = plan.axes[-1], shape.tables[2]
+    if not len(table) or not (table[:, 1] > 0).all():
+        return None
+    if shape.dilations[2] == 1 and table[:, 1].mean() >= WIDE and not spec.offsets and not isinstance(spec, Matching):
+        return pool_first.Wide()
+    if not isinstance(axis, StridedAxis) or shape.sizes[2] != axis.size or shape.kernels[2] != axis.kernel:
         return None
     across = pool_first.Across(axis.kernel, axis.stride, axis.dilation)
     return across if pool_first.takes(spec, across, 64) else None
@@ -111,22 +154,29 @@ def _across(plan: PoolPlan, spec: Spec) -> pool_first.Across | None:
 
 def _forward_last(plan: PoolPlan, spec: Spec, channels: int) -> tuple[int, Geometry]:
     (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
-    return address, Geometry(_fields(plan, channels), _tables(plan))
+    shape = _shape3(plan)
+    return address, Geometry(shape.fields(channels, _factor(plan)), shape.tables)
 
 
 def _forward_first(plan: PoolPlan, spec: Spec) -> tuple[int, Geometry]:
-    across = _across(plan, spec)
+    shape = _merged(_shape3(plan))
+    way = _way(plan, spec, shape)
     (address,) = functions(
-        f"pool_first_{plan.reduce}", (spec, across), lambda: pool_first.forward(spec, across, machine()), ("forward",)
+        f"pool_first_{plan.reduce}", (spec, way), lambda: pool_first.forward(spec, way, machine()), ("forward",)
     )
-    axis, tables = plan.axes[-1], _tables(plan)
+    axis, tables = plan.axes[-1], list(shape.tables)
     start = -axis.pad_lo if isinstance(axis, StridedAxis) else 0
-    tile = across.tile(64) if across is not None else 0
+    tile = way.tile(64) if isinstance(way, pool_first.Across) else 0
     if isinstance(spec, Sum):
         kind = np.int64 if spec.whole else np.float64 if spec.accumulate == "double" else np.float32
-        counts = [np.pad(column.astype(kind), (0, 64)) for column in (tables[2][:, 3], tables[2][:, 1])]
-        tables += [column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64) for column in counts]
-    return address, Geometry([*_fields(plan, 1), start, tile, 0], tables)
+        tables += [_column(tables[2][:, part], kind) for part in (3, 1)]
+    return address, Geometry([*shape.fields(1, _factor(plan)), start, tile, 0], tables)
+
+
+def _column(values: NDArray[np.int64], kind: Any) -> NDArray[np.int64]:
+    """One number a column, in the type sums are formed in and with room for a vector's end, as words."""
+    column = np.pad(values.astype(kind), (0, 64))
+    return column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64)
 
 
 def forward_schedule(plan: PoolPlan, channels: int, save: bool) -> Schedule:
@@ -197,10 +247,7 @@ def _covers(plan: PoolPlan, spec: Gradient) -> tuple[list[Any], NDArray[np.int64
 
 
 def _backward_fields(plan: PoolPlan, spec: Gradient, channels: int) -> list[int]:
-    fields = _fields(plan, channels)
-    if spec.kind != "share":
-        fields[-1] = 1
-    return fields
+    return _shape3(plan).fields(channels, _factor(plan) if spec.kind == "share" else 1)
 
 
 def _backward_last(plan: PoolPlan, spec: Gradient, channels: int) -> tuple[int, Geometry]:
@@ -221,8 +268,7 @@ def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
         ("backward",),
     )
     tables, shares = _covers(plan, spec)
-    column = np.pad(shares.astype({"i64": np.int64, "double": np.float64, "float": np.float32}[spec.share]), (0, 64))
-    tables.append(column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64))
+    tables.append(_column(shares, {"i64": np.int64, "double": np.float64, "float": np.float32}[spec.share]))
     pad = axis.pad_lo if isinstance(axis, StridedAxis) else 0
     tile = pool_first_gradient.tile(across, 16) if across is not None else 0
     return address, Geometry([*_backward_fields(plan, spec, 1), pad, tile, 0], tables)
@@ -261,7 +307,24 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     if dx.size:
         units = schedule.units * shape[0] * (1 if last else shape[1])
         _launch(schedule, units, dx, dy, other, x)
+        if spec.kind == "norm" and not plan.lp_scaled:
+            _unread(plan, np.asarray(saved.x), dx)
     return (dx, None)
+
+
+def _unread(plan: PoolPlan, x: Array, dx: Array) -> None:
+    """Where powers are formed as they are, a pixel no window reads gets 0 times the slope of its power: 0, or NaN."""
+    read = np.ones((1,) * len(plan.axes), bool)
+    for a, axis in enumerate(plan.axes):
+        first = covers(axis, np.ones(axis.out, np.int64))[0]
+        read = read & (np.diff(first) > 0).reshape([-1 if b == a else 1 for b in range(len(plan.axes))])
+    if read.all():
+        return
+    here: Any = (..., ~read, slice(None)) if plan.layout is Layout.CHANNELS_LAST else (..., ~read)
+    values = x[here].astype(plan.accumulate)
+    base = np.abs(values) if plan.lp_form is LpForm.ABSOLUTE else values
+    with np.errstate(all="ignore"):
+        dx[here] = 0 * np.power(base, base.dtype.type(plan.p - 1))
 
 
 def _launch(schedule: Schedule, units: int, a: Array, b: Array, c: Array | None, d: Array | None) -> None:
