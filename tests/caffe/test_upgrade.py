@@ -202,7 +202,7 @@ def test_a_loaded_network_runs_and_writes_itself_in_the_current_format() -> None
 def test_every_v0_type_is_one_of_v1() -> None:
     entry = Schema.bvlc().type("V1LayerParameter")
     assert set(v0.TYPES.values()) <= set(entry.enums["LayerType"])
-    assert set(v1.TYPES) - {"BN"} == set(entry.enums["LayerType"])  # BN is SegNet's
+    assert set(v1.TYPES) - {"BN", "UNPOOLING"} == set(entry.enums["LayerType"])  # SegNet's and DeconvNet's
 
 
 def test_every_v0_field_leads_somewhere_that_exists() -> None:

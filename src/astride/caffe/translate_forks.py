@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UnsupportedError
 from ..layers import Layer
 from ..layers.axpy import Axpy
 from ..layers.bn import BN, Statistics
@@ -27,6 +27,7 @@ from ..layers.reorg import Reorg
 from ..layers.resample import Filter, Resample
 from ..layers.resize import Resize
 from ..layers.shuffle_channel import ShuffleChannel
+from ..layers.unpooling import Unpooling
 from ..layers.upsample import Upsample
 from ..layers.yolov3_detection_output import Yolov3DetectionOutput
 from ..net import Phase
@@ -251,6 +252,22 @@ def _shuffle_channel(message: Message, phase: Phase) -> Layer:
     return ShuffleChannel(Part(message, "shuffle_channel_param").group)
 
 
+def _unpooling(message: Message, phase: Phase) -> Layer:
+    p = Part(message, "unpooling_param")
+    sides = {
+        name: (getattr(p, f"{name}_h"), getattr(p, f"{name}_w")) if p.HasField(f"{name}_h") else (whole, whole)
+        for name, whole in (("kernel", p.kernel_size), ("stride", p.stride), ("pad", p.pad), ("unpool", p.unpool_size))
+    }
+    if any(sides["pad"]):
+        raise UnsupportedError(
+            "values go back to images without padding",
+            given={"pad": sides["pad"]},
+            required="pad: 0",
+            because="DeconvNet's Caffe, src/caffe/layers/unpooling_layer.cpp",
+        )
+    return Unpooling(kernel=sides["kernel"], stride=sides["stride"], size=sides["unpool"] if any(sides["unpool"]) else None)
+
+
 def _upsample(message: Message, phase: Phase) -> Layer:
     p = Part(message, "upsample_param")
     if p.HasField("upsample_h") and p.HasField("upsample_w"):
@@ -295,6 +312,7 @@ FORKS: dict[str, Callable[[Message, Phase], Layer]] = {
     "Resample": _resample,
     "Resize": _resize,
     "ShuffleChannel": _shuffle_channel,
+    "Unpooling": _unpooling,
     "Upsample": _upsample,
     "Yolov3DetectionOutput": _yolov3_detection_output,
 }

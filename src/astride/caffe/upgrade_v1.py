@@ -54,6 +54,7 @@ TYPES: Mapping[str, str] = MappingProxyType(
         "SPLIT": "Split",
         "TANH": "TanH",
         "THRESHOLD": "Threshold",
+        "UNPOOLING": "Unpooling",
         "WINDOW_DATA": "WindowData",
     }
 )

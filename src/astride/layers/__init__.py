@@ -103,6 +103,7 @@ LAYERS: dict[str, str] = {
     "TanH": "tanh",
     "Threshold": "threshold",
     "Tile": "tile",
+    "Unpooling": "unpooling",
     "Upsample": "upsample",
     "WindowData": "window_data",
     "Yolov3DetectionOutput": "yolov3_detection_output",
