@@ -84,6 +84,8 @@ def test_in_pixels_sides_have_one_added() -> None:
 def test_refusals() -> None:
     with pytest.raises(ArgumentError, match="overlap_threshold > 0: 0"):
         DetectionEvaluate(3, overlap=0)
+    with pytest.raises(ArgumentError, match="no blob has such a shape"):
+        Bench(DetectionEvaluate(2**32 - 1), [table(FOUND), table(TRUTH)])
     with pytest.raises(ArgumentError, match=r"\(1, 1, rows, 8\)"):
         Bench(DetectionEvaluate(3), [table(FOUND), table(FOUND)])
     bench = Bench(DetectionEvaluate(3), [table([(0, 0, 1, *UPPER)]), table(TRUTH)])

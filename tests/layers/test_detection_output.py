@@ -118,6 +118,8 @@ def test_refusals() -> None:
         Bench(DetectionOutput(CLASSES + 1), [places, scores, priors])
     with pytest.raises(ArgumentError, match="not what PriorBox makes"):
         Bench(DetectionOutput(CLASSES), [places, scores, priors[0]])
+    with pytest.raises(ArgumentError, match="priors >= 1"):
+        Bench(DetectionOutput(2**32 - 1), [np.empty((1, 0)), np.empty((1, 0)), np.empty((1, 2, 0))])
     with pytest.raises(ArgumentError, match="different numbers of images"):
         Bench(DetectionOutput(CLASSES), [places[:1], scores, priors])
     with pytest.raises(ArgumentError, match="3 or 5 bottoms: 4"):

@@ -142,6 +142,7 @@ def test_python_layer_is_built_in(param_str: str, count: int) -> None:
         ("'feat_stride': [1, 2]", "feat_stride is a number"),
         ("!!python/object/apply:os.system ['true']", "no number nor a list of numbers"),
         ("'feat_stride': __import__('os')", "no number nor a list of numbers"),
+        ("'scales': [1" + " " * 2000, "longer than any"),
     ],
 )
 def test_other_parameters_are_refused(param_str: str, says: str) -> None:

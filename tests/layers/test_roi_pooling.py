@@ -108,8 +108,10 @@ def test_edges() -> None:
 
 def test_refusals() -> None:
     x, rois = np.zeros((2, 4, *SIZE)), np.zeros((3, 5))
-    with pytest.raises(ArgumentError, match="pooled_h >= 1"):
+    with pytest.raises(ArgumentError, match="1 <= pooled_h <= 4096"):
         ROIPooling((0, 1))
+    with pytest.raises(ArgumentError, match="1 <= pooled_w <= 4096"):
+        ROIPooling((1, 2**32 - 1))
     with pytest.raises(ArgumentError, match="spatial_scale > 0"):
         ROIPooling((1, 1), scale=0.0)
     with pytest.raises(ArgumentError, match=r"\(N, C, H, W\) and \(R, 5\)"):

@@ -31,6 +31,9 @@ from .state import enum_name
 
 log = logging.getLogger(__name__)
 
+MOST_CHARACTERS = 1000
+"""Of the parameters of a layer that is built in."""
+
 MOST_BYTES = 2**26
 """Of a file of image sizes."""
 
@@ -299,6 +302,8 @@ _ENTRY = re.compile(
 def _param_str(text: str) -> dict[str, float | list[float]]:
     """The numbers and lists of numbers of a param_str, in the part of YAML that such strings use. Raises ArgumentError."""
     found: dict[str, float | list[float]] = {}
+    if len(text) > MOST_CHARACTERS:
+        raise ArgumentError("param_str is longer than any", given={"characters": len(text)}, required=f"<= {MOST_CHARACTERS}")
     rest = text.strip().removeprefix("{").removesuffix("}")
     at = 0
     while rest[at:].strip():

@@ -131,9 +131,12 @@ def check_predictions(bottom: Blobs, classes: int, location_classes: int) -> Non
     """Raise ArgumentError unless places (N, P * location_classes * 4), scores (N, P * classes) and priors (1, 2, P * 4) agree."""
     where, scores, priors = (blob.shape for blob in bottom[:3])
     count = priors[2] // 4 if len(priors) >= 3 else 0
-    if len(priors) < 3 or priors[1] != 2 or bottom[2].count != 8 * count:
+    if not count or priors[1] != 2 or bottom[2].count != 8 * count:
         raise ArgumentError(
-            "the priors are not what PriorBox makes", given={"priors": priors}, required="(1, 2, 4 * priors)", because=SOURCE
+            "the priors are not what PriorBox makes",
+            given={"priors": priors},
+            required="(1, 2, 4 * priors), priors >= 1",
+            because=SOURCE,
         )
     rows = where[:1] + scores[:1]
     if len(rows) < 2 or rows[0] != rows[1]:

@@ -14,6 +14,9 @@ from ..backends.protocol import Array
 from ..errors import ArgumentError, ArrayError, UnsupportedError
 from .layer import Blobs, Layer
 
+MOST_BINS = 2**12
+"""Of a region along one axis; no network has more."""
+
 FARTHEST = 2.0**30
 """Coordinates beyond it are as good as there: C's int would overflow."""
 
@@ -27,8 +30,10 @@ class Regions(Layer):
     def __init__(self, pooled: tuple[int, int], scale: float) -> None:
         super().__init__()
         for name, size in zip(("pooled_h", "pooled_w"), pooled, strict=True):
-            if size < 1:
-                raise ArgumentError("a region is cut into bins", given={name: size}, required=f"{name} >= 1", because=self.source)
+            if not 1 <= size <= MOST_BINS:
+                raise ArgumentError(
+                    "a region is cut into bins", given={name: size}, required=f"1 <= {name} <= {MOST_BINS}", because=self.source
+                )
         if not (np.isfinite(scale) and scale > 0):
             raise ArgumentError(
                 "the map's scale is positive",

@@ -72,7 +72,8 @@ class DetectionEvaluate(Layer):
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
         label_shape("detections", bottom[0].shape, 7)
         label_shape("truth", bottom[1].shape, 8)
-        top[0].reshape(1, 1, len(self.labels()) + bottom[0].shape[2], 5)
+        labels = self.classes - (1 if 0 <= self.background < self.classes else 0)
+        top[0].reshape(1, 1, labels + bottom[0].shape[2], 5)
 
     def forward(self, bottom: Blobs, top: Blobs) -> None:
         found, truth = (_real(blob.data[0, 0], self.background) for blob in bottom)

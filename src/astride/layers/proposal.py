@@ -15,7 +15,7 @@ from ._boxes import best_first, suppressed
 from .layer import Blobs, Layer
 
 SOURCE = "py-faster-rcnn, lib/rpn/proposal_layer.py"
-MOST_ANCHORS = 2**26
+MOST_ANCHORS = 2**22
 """Of all cells of a map."""
 
 
