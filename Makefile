@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest
 .NOTPARALLEL:
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs peers conformance check clean
+.PHONY: help demo test lint types docs peers conformance protobuf check clean
 
 help:
 	@echo "make demo         train LeNet on real digits, classify unseen ones, draw what happened"
@@ -23,6 +23,7 @@ help:
 	@echo "make docs         the manual, in docs/_build/html; warnings are errors"
 	@echo "make peers        the sample of tests against torch, onnxruntime, onnx, OpenCV 4 and JAX (installs them)"
 	@echo "make conformance  the complete sweeps"
+	@echo "make protobuf     the readers of Caffe's files under protobuf 4, 5, 6 and 7"
 	@echo "make check        lint, types, docs, peers and test"
 	@echo "make clean        remove what the above have made"
 
@@ -47,6 +48,13 @@ peers: $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/peers
 
 conformance: $(STAMPS)/demo $(STAMPS)/test $(STAMPS)/peers
 	$(PYTEST) -m "conformance or slow" --timeout=3600
+
+protobuf: $(STAMPS)/demo $(STAMPS)/test
+	for major in 4 5 6 7; do \
+		where=$(CURDIR)/build/protobuf-$$major; \
+		$(BIN)/python -m pip install -q --upgrade --target $$where "protobuf>=$$major,<$$((major + 1))" || exit 1; \
+		PYTHONPATH=$$where $(PYTEST) tests/proto tests/caffe -n $(JOBS) --maxprocesses=4 || exit 1; \
+	done
 
 check: lint types docs peers test
 

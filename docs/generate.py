@@ -16,6 +16,7 @@ from typing import Any
 import layer_pages
 
 from astride import backends, layers, ops, plan, rules
+from astride.caffe.dialects import FORKS
 from astride.errors import AstrideError
 
 SHAPE, WEIGHTS = (2, 4, 9, 9), (4, 4, 3, 3)  # a window of 3 and stride 2 fits 9 exactly, which some rules insist on
@@ -31,6 +32,7 @@ def write(folder: Path) -> None:
     (folder / "support.md").write_text(support_table(list(ops.OPERATORS)), encoding="utf-8")
     (folder / "layers.md").write_text(layer_table(), encoding="utf-8")
     layer_pages.write(folder / "layers", table)
+    (folder / "dialects.md").write_text(dialect_table(), encoding="utf-8")
     (folder / "cli.md").write_text(command_line(), encoding="utf-8")
     (folder / "ops" / "toctree.md").write_text(contents(), encoding="utf-8")
     for op in ops.OPERATORS:
@@ -121,9 +123,7 @@ def signature(op: str) -> str:
     functions = [
         value
         for name, value in vars(module).items()
-        if inspect.isfunction(value)
-        and value.__module__ == module.__name__
-        and name in public
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and name in public
     ]
     lines = [f"astride.{f.__name__}{_spelled(inspect.signature(f))}" for f in functions]
     return "```text\n" + "\n".join(lines) + "\n```\n"
@@ -213,6 +213,18 @@ def layer_table() -> str:
 
 
 # The command line
+
+
+def dialect_table() -> str:
+    """Every dialect: what it is, and where its names, numbers, types and defaults were read."""
+    rows = [[f"`{name}`", fork.about, ", ".join(fork.sources)] for name, fork in FORKS.items()]
+    refused = [[f"`{name}`", f"`{key}`", why] for name, fork in FORKS.items() for key, why in sorted(fork.refused.items())]
+    first = table(["dialect", "what it adds", "read in"], [["`bvlc`", "Caffe itself", "BVLC/caffe"], *rows])
+    return (
+        first
+        + "\nFields that change numbers and that nothing here computes, so that a network that sets them is refused:\n\n"
+        + (table(["dialect", "field", "what it asks for"], refused))
+    )
 
 
 def command_line() -> str:
