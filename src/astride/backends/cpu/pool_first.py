@@ -47,11 +47,12 @@ BUFFER = 2048
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The window along the width, which kernels are written for."""
+    """The window along the width, which kernels are written for, and its rows where they are few enough to be written out."""
 
     kernel: int
     stride: int
     dilation: int
+    rows: tuple[int, int] | None = None
 
     @property
     def reach(self) -> int:
@@ -179,7 +180,15 @@ class Rows:
         doubt = f.variable("i1", False)
         first = start * across.stride + f.field(f.geometry, STARTS)
         reach = (count - 1) * across.stride + across.reach
-        self._reduce_rows(line, first, reach, across, doubt)
+        if across.rows is None:
+            self._reduce_rows(line, first, reach, across, None, doubt)
+        else:
+            # Most lines have all their rows: those are written out; at the edges they are counted.
+            whole = (line.depth.count.eq(across.rows[0])) & (line.height.count.eq(across.rows[1]))
+            with f.when(whole, likely=True) as partly:
+                self._reduce_rows(line, first, reach, across, across.rows, doubt)
+                with partly.otherwise():
+                    self._reduce_rows(line, first, reach, across, None, doubt)
         if isinstance(self.spec, Sum):
             self._along_width(line, across, start, count, doubt)
             return
@@ -190,7 +199,9 @@ class Rows:
                 with f.when(doubt.get(), likely=False):
                     self.exactly(line, start, count)
 
-    def _reduce_rows(self, line: Line, first: Value, reach: Value, across: Across, doubt: Variable) -> None:
+    def _reduce_rows(
+        self, line: Line, first: Value, reach: Value, across: Across, rows: tuple[int, int] | None, doubt: Variable
+    ) -> None:
         """Columns first to first + reach of all the windows' rows reduced to one row of the buffer."""
         f, n = self.f, self.lanes
         left, right = f.larger(-first, 0), f.smaller(self.width - first, reach)
@@ -202,7 +213,7 @@ class Rows:
         columns = right - left
 
         def block(lanes: int) -> Callable[[Value], None]:
-            return lambda i: self._reduce_block(line, f.at(line.x, (first + i) * self.spec.number.bytes), i, lanes, doubt)
+            return lambda i: self._reduce_block(line, f.at(line.x, (first + i) * self.spec.number.bytes), i, lanes, rows, doubt)
 
         self._blocks(left, columns, block)
 
@@ -227,13 +238,15 @@ class Rows:
     def _at(self, buffer: Value, i: Value, kind: str = "") -> Value:
         return self.f.at(buffer, i * size(kind or self.held))
 
-    def _reduce_block(self, line: Line, x: Value, i: Value, lanes: int, doubt: Variable) -> None:
+    def _reduce_block(
+        self, line: Line, x: Value, i: Value, lanes: int, rows: tuple[int, int] | None, doubt: Variable
+    ) -> None:
         """One vector of columns: all rows of the window."""
         f, spec = self.f, self.spec
         if isinstance(spec, Sum):
             total = Total(f, spec, lanes)
             total.start(f.value("i64", 0), f.value("i64", 0))
-            self._rows(line, x, lambda p, n: total.take(spec.number.load(f, p, lanes), n))
+            self._rows(line, x, lambda p, n: total.take(spec.number.load(f, p, lanes), n), rows)
             f.store(total.sum.get(), self._at(self.values, i))
             return
         assert isinstance(spec, Extreme)
@@ -241,6 +254,7 @@ class Rows:
         best = f.variable(kind, spec.worst(spec.start))
         place = f.variable(vector(lanes, spec.index), -1) if spec.offsets else None
         clean = f.variable(vector(lanes, "i1"), True) if spec.number.floating else None
+        pending: list[Value] = []  # one comparison sees a NaN in either of two
 
         def take(pointer: Value, number: Value) -> None:
             tap = spec.number.load(f, pointer, lanes)
@@ -249,19 +263,35 @@ class Rows:
             best.set(f.select(wins, tap, best.get()))
             if place is not None:
                 place.set(f.select(wins, f.splat(number.to(spec.index), lanes), place.get()))
-            if clean is not None:
+            if clean is not None and rows is None:
                 clean.set(clean.get() & tap.compare("ord", tap))
+            elif clean is not None:
+                pending.append(tap)
+                if len(pending) == 2:
+                    clean.set(clean.get() & pending[0].compare("ord", pending[1]))
+                    pending.clear()
 
-        self._rows(line, x, take)
+        self._rows(line, x, take, rows)
+        if clean is not None and pending:
+            clean.set(clean.get() & pending[0].compare("ord", pending[0]))
         f.store(best.get(), self._at(self.values, i))
         if place is not None and self.places is not None:
             f.store(place.get(), self._at(self.places, i, spec.index))
         if clean is not None:
             doubt.set(doubt.get() | f.any(~clean.get()))
 
-    def _rows(self, line: Line, x: Value, visit: Callable[[Value, Value], None]) -> None:
-        """Every row of the window at one column: `visit(pointer, place of the row's first tap)`."""
+    def _rows(
+        self, line: Line, x: Value, visit: Callable[[Value, Value], None], rows: tuple[int, int] | None = None
+    ) -> None:
+        """Every row of the window at one column: `visit(pointer, place of the row's first tap)`. `rows` is how many layers and
+        rows there are, where all are there."""
         f = self.f
+        if rows is not None:
+            for a in range(rows[0]):
+                above = f.at(x, self.steps[0] * a) if a else x
+                for b in range(rows[1]):
+                    visit(f.at(above, self.steps[1] * b) if b else above, self.kernel[2] * (a * rows[1] + b))
+            return
         with f.loop(0, line.depth.count) as i:
             plane, layer = f.at(x, i * self.steps[0]), (line.depth.number + i) * self.kernel[1]
             with f.loop(0, line.height.count) as j:

@@ -135,6 +135,9 @@ def _factor(plan: PoolPlan) -> int:
     return plan.divisor_override if plan.divisor is Divisor.OVERRIDE else 1
 
 
+WRITTEN_OUT = 9
+"""Rows of a window, over depth and height, up to which kernels have them one by one."""
+
 WIDE = 24
 """Taps along the width from which a window is worth lanes of its own."""
 
@@ -148,7 +151,8 @@ def _way(plan: PoolPlan, spec: Spec, shape: Shape3) -> pool_first.Across | pool_
         return pool_first.Wide()
     if not isinstance(axis, StridedAxis) or shape.sizes[2] != axis.size or shape.kernels[2] != axis.kernel:
         return None
-    across = pool_first.Across(axis.kernel, axis.stride, axis.dilation)
+    rows = (shape.kernels[0], shape.kernels[1])
+    across = pool_first.Across(axis.kernel, axis.stride, axis.dilation, rows if math.prod(rows) <= WRITTEN_OUT else None)
     return across if pool_first.takes(spec, across, 64) else None
 
 
