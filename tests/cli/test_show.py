@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.cli.console import astride
+from tests.cv2dnn.ssd import ssd
 
 
 def test_the_layers_of_a_network(shop: Path) -> None:
@@ -34,6 +35,15 @@ def test_drawings(shop: Path) -> None:
     image = np.asarray(Image.open(shop / "net.png").convert("L"))
     assert min(image.shape) > 300 and image.std() > 10
     assert ">accuracy<" in (shop / "net.svg").read_text()
+
+
+def test_long_names_fit_80_columns(shop: Path) -> None:
+    """Names are folded, numbers never."""
+    Path("long.prototxt").write_text(ssd(side=300).replace("norm_conf_perm", "a_feature_map_with_quite_a_long_name"))
+    done = astride("show", "long.prototxt")
+    assert [line for line in done.lines if len(line) > 80] == []
+    assert "DetectionOutput" in done.out and "1x1x1x7" in done.out and done.lines[2].endswith("1.1 MB")
+    assert [line for line in astride("time", "long.prototxt", "-i", 1, "--forward").lines if len(line) > 80] == []
 
 
 def test_a_page(shop: Path) -> None:

@@ -71,6 +71,7 @@ class Look:
     name: str
     layers: frozenset[str]
     types: frozenset[str]
+    outputs: frozenset[str]
     input: tuple[int, ...]
     classes: int
 
@@ -87,6 +88,7 @@ class Look:
             net.name.lower(),
             frozenset(node.name for node in net.nodes),
             frozenset(node.layer.type for node in net.nodes),
+            frozenset(net.outputs),
             net.blobs[net.inputs[0]].shape if net.inputs else (),
             classes,
         )
@@ -138,6 +140,12 @@ CUSTOMS: tuple[Custom, ...] = (
         lambda look: look.color and look.name in ("pnet", "rnet", "onet"),
         {"mean": (127.5,) * 3, "scale": 0.0078125},
         "MTCNN (kpzhang93)",
+    ),
+    Custom(
+        "ultralight",
+        lambda look: look.color and {"boxes", "scores"} <= look.outputs,
+        {"mean": (127.0,) * 3, "scale": 1 / 128, "order": "rgb"},
+        "the ultra-light face detector (Linzaer)",
     ),
     Custom("openpose", _called("openpose", "body_25", "coco_pose"), {"scale": 1 / 255}, "OpenPose (CMU)"),
     Custom("fcn", _called("fcn", "deeplab", "pspnet", "hed"), {"mean": (104.00699, 116.66877, 122.67892)}, "FCN (shelhamer)"),

@@ -23,6 +23,9 @@ EXAMPLES = (
 )
 
 
+TYPE = 17
+"""Columns that a layer's type gets at least."""
+
 File = Annotated[Path, typer.Argument(metavar="PROTOTXT|CAFFEMODEL", help="A network's text, or a file of weights.")]
 Phase = Annotated[str, typer.Option("--phase", metavar="NAME", help="TRAIN or TEST: which layers are there.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the network to this file.")]
@@ -122,15 +125,25 @@ def _show_net(net: Net) -> None:
     console = to_stdout()
     console.print(f"[bold]{net.name or 'network'}[/bold], phase {net.phase.value}")
     shown = table("layer", "type", "output", "weights", "mul-adds", "memory", right=("weights", "mul-adds", "memory"))
-    for column in shown.columns[2:]:
-        column.no_wrap = True
+    rows = []
     for view in layer_views(net):
         if view.type == "Split":
             continue
         outputs = "\n".join(shape_text(shape) for _, shape in view.tops)
         memory = "in place" if view.in_place else size(sum(net.blobs[name].count * 4 for name, _ in view.tops))
         counts = [amount(count) if count else "" for count in (view.numbers, view.products)]
-        shown.add_row(view.name, f"{view.type} {view.summary}".strip(), outputs, *counts, memory)
+        rows.append((view.name, f"{view.type} {view.summary}".strip(), outputs, *counts, memory))
+    for column in shown.columns[2:]:
+        column.no_wrap = True
+    # Names get what the other columns leave, and are folded beyond.
+    widths = [
+        max(len(line) for text in (shown.columns[i].header, *(row[i] for row in rows)) for line in str(text).split("\n"))
+        for i in range(6)
+    ]
+    left = console.width - sum(widths[2:]) - 2 * len(widths) - TYPE
+    shown.columns[0].min_width = max(min(widths[0], left), 5)
+    for row in rows:
+        shown.add_row(*row)
     console.print(shown)
     totals = _totals(net)
     console.print(
