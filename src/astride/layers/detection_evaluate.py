@@ -22,7 +22,8 @@ class DetectionEvaluate(Layer):
                xmax, ymax, difficult. Rows of image -1 fill the tables up
     Tops       (1, 1, classes + found, 5). First for each class but the background: -1, label, how many boxes it has, -1, -1.
                Then for each detection: image, label, score, 1 where right, 1 where wrong; by image and label, the best first
-    Options    classes, with the background's label among them, or -1 for none
+    Options    classes: how many, the background among them
+               background: its label; -1 where there is none
                overlap: how much is enough
                difficult: whether boxes marked so count. Where they do not, what finds one is neither right nor wrong
                sizes: height and width of the images in the order they come, to compare in pixels; then again from the first

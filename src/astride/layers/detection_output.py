@@ -23,12 +23,15 @@ class DetectionOutput(Layer):
                something at all, and places (N, priors * 4) that move the priors first
     Tops       (1, 1, found, 7): image, label, score, xmin, ymin, xmax, ymax, parts of the image's size, not clipped. Images
                in order; in each its labels in order; in each the best first. Until forward has run there is one row
-    Options    classes, with the background's label among them, or -1 for none
+    Options    classes: how many, the background among them
+               background: its label; -1 where there is none
                shared: one place for all classes, or one each
-               code, in_target: how places say boxes, and whether the variances are already in them
+               code: how places say boxes
+               in_target: whether the variances are already in the places
                confidence: scores not greater count nothing; without it all do
-               threshold, top_k, eta: of the suppression in each class: overlap allowed, how many of the best scores are
-               looked at (-1: all), and what a threshold above 0.5 is multiplied by for every box that stays
+               threshold: overlap that the suppression in each class allows
+               top_k: how many of a class's best scores are looked at (-1: all)
+               eta: what a threshold above 0.5 is multiplied by for every box that stays
                keep_top_k: how many boxes of an image are left, the best of all classes (-1: all)
                objectness: scores of RefineDet's fourth bottom below it say there is nothing
     Edges      nothing found in any image: a row for each image, its number and then -1

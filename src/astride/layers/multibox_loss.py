@@ -65,11 +65,13 @@ class MultiBoxLoss(Loss):
                ymin, xmax, ymax, difficult, with image -1 in rows that are none. RefineDet has two more: scores (N, priors * 2)
                of there being something at all, and places (N, priors * 4) that move the priors first
     Tops       the loss, one number
-    Options    classes, shared, background, code, in_target: as DetectionOutput has them
+    Options    classes: and shared, background, code and in_target, as DetectionOutput has them
                matching: which priors get which box
                choice: which priors without a box are taught that; without mining all of them are
                difficult: whether boxes marked so are taught
-               place_loss, class_loss, place_weight
+               place_loss: of the four numbers of a box
+               class_loss: of the scores
+               place_weight: of the first
                agnostic: every box is of the one class after the background
                inside: coordinates of boxes outside the image are not taught
                parts: whether places and scores count

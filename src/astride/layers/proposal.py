@@ -34,9 +34,12 @@ class Proposal(Layer):
     Tops       regions (R, 5): 0, x1, y1, x2, y2, the best first; if asked for, their scores, (R, 1), or (R,) as PVANet has
                them. Until forward has run there is one
     Options    stride: pixels from cell to cell
-               base, ratios, scales: the anchors' square, heights over widths, and factors
+               base: the side of the square that anchors are made of
+               ratios: heights over widths
+               scales: factors
                least: the least side of a region, in pixels of the image before it was scaled
-               before, after: how many of the best are looked at, and how many stay (not positive: all)
+               before: how many of the best are looked at (not positive: all)
+               after: how many stay (not positive: all)
                threshold: overlap allowed
                small: what becomes of those that are smaller
     Edges      one image at a time. Nothing left: no regions

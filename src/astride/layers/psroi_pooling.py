@@ -23,7 +23,8 @@ class PSROIPooling(Regions):
 
     Bottoms    a map (N, output_dim * group * group, H, W), and regions (R, 5): image, x1, y1, x2, y2 in pixels of the image
     Tops       (R, output_dim, group, group); the bin (i, j) of channel c is of the map's channel (c * group + i) * group + j
-    Options    output_dim, group
+    Options    output_dim: channels of the top
+               group: bins down and across
                scale: cells of the map for a pixel
     Edges      corners are rounded to whole pixels, halves away from zero, then scaled; the last pixel is part of the region,
                which is a tenth of a cell wide and high at least. Bins reach from their floor to their ceiling and end at
