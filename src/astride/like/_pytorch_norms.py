@@ -64,7 +64,8 @@ def _of_whole_powers(x: Array, p: int, window: dict[str, Any]) -> Array:
         )
     mean = avg_pool(x.astype(np.int64) ** p, **window)
     taps = math.prod(per_axis(window["kernel"], x.ndim - 2, "kernel"))
-    return (mean * taps).astype(np.float32) ** np.float32(1 / p)
+    with np.errstate(invalid="ignore"):  # the root of a negative sum is NaN
+        return np.asarray((mean * taps).astype(np.float32) ** np.float32(1 / p))
 
 
 def _magnitude(x: Array) -> Array:

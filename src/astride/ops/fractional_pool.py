@@ -80,7 +80,7 @@ def fractional_pool(
     drawn = (
         as_array(samples, "samples") if samples is not None else draws((x.shape[0], channels, len(plan.size)), x.dtype, seed or 0)
     )
-    if not (np.abs(drawn) < LARGEST_SAMPLE).all():
+    if not (np.abs(drawn.astype(np.float64)) < LARGEST_SAMPLE).all():  # which float16 does not hold
         raise ArgumentError(
             "samples are no numbers of ordinary size",
             given={"samples": drawn},
