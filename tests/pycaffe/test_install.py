@@ -81,6 +81,12 @@ def test_astride_does_not_import_it() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "late\n"
 
 
+def test_text_format_is_where_scripts_look_for_it() -> None:
+    """`import google.protobuf as pb2; pb2.text_format` worked with generated code, which imported it."""
+    code = "import astride.pycaffe, google.protobuf as pb2; print(pb2.text_format.Merge.__name__)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "Merge\n"
+
+
 # The process
 
 
@@ -95,8 +101,9 @@ def test_modes_and_devices_are_accepted(caplog: pytest.LogCaptureFixture) -> Non
     assert (pycaffe.solver_count(), pycaffe.solver_rank(), pycaffe.has_nccl()) == (2, 1, False)
     pycaffe.set_solver_count(1)
     pycaffe.set_solver_rank(0)
-    with pytest.raises(UnsupportedError, match="no NCCL"):
-        pycaffe.NCCL(None, None)
+    for call in (lambda: pycaffe.NCCL(None, None), pycaffe.NCCL.new_uid):
+        with pytest.raises(UnsupportedError, match="no NCCL"):
+            call()
 
 
 def test_layer_types() -> None:

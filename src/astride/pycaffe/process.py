@@ -108,10 +108,19 @@ class NCCL:
     """Caffe's link between GPUs, which does not exist here."""
 
     def __init__(self, *arguments: object) -> None:
-        raise UnsupportedError(
-            "there is no NCCL, as there is no GPU here",
-            hint="train in one process; load_solver(..., communicator=...) joins several by MPI",
-        )
+        raise _no_nccl()
+
+    @staticmethod
+    def new_uid() -> bytes:
+        """The name of a link, of which there are none."""
+        raise _no_nccl()
+
+
+def _no_nccl() -> UnsupportedError:
+    return UnsupportedError(
+        "there is no NCCL, as there is no GPU here",
+        hint="train in one process; load_solver(..., communicator=...) joins several by MPI",
+    )
 
 
 class Timer:

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# Scripts reach for google.protobuf.text_format without importing it, as generated code did that for them.
+import google.protobuf.text_format  # noqa: F401
+
 from ...caffe.dialects import schema
 
 
@@ -32,11 +35,12 @@ def _constants(descriptor: Any) -> dict[str, Any]:
 
 _made = _messages()
 DESCRIPTOR: Any = _made["NetParameter"].DESCRIPTOR.file
-globals().update(_constants(DESCRIPTOR), **_made)
-TRAIN: int = globals()["TRAIN"]
-TEST: int = globals()["TEST"]
+_made |= _constants(DESCRIPTOR)
+globals().update(_made)
+TRAIN: int = _made["TRAIN"]
+TEST: int = _made["TEST"]
 
-__all__ = [name for name in globals() if not name.startswith("_")]
+__all__ = [name for name in globals() if name == "DESCRIPTOR" or name in _made]
 
 
 def __getattr__(name: str) -> Any:
