@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,16 @@ def test_names_of_classes_beside_the_network(shop: Path) -> None:
     Path("labelmap.prototxt").write_text('item { name: "x" label: 1 display_name: "flat" } item { name: "u" label: 0 }')
     done = astride(*RUN, "a.png", *SCALE, "--labels", "labelmap.prototxt", "--json")
     assert [t["label"] for t in done.data()["results"][0]["top"]] == ["flat", "u"]
+
+
+def test_a_file_of_names_that_cannot_be_read(shop: Path) -> None:
+    """It only stands there; one that is asked for is an error."""
+    picture(Path("a.png"), 1)
+    Path("labels.txt").write_bytes(b"\xff\xfe")
+    assert astride(*RUN, "a.png", "--json").data()["results"][0]["top"][0]["label"] is None
+    assert "labels cannot be read" in astride(*RUN, "a.png", "--labels", "labels.txt", status=1).err
+
+
+def test_the_manual_lists_every_custom(root: Path) -> None:
+    text = (root / "docs" / "running.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w[\w-]*)` \|", text, re.MULTILINE) == [custom.name for custom in CUSTOMS]

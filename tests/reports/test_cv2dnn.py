@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from tests.cli.console import astride as console
 from tests.cv2dnn.files import random_input, written
-from tests.cv2dnn.generated import conv, data, layer
+from tests.cv2dnn.generated import conv, data, layer, pool
 from tests.cv2dnn.ssd import ssd
 
 from astride import cv2dnn
@@ -39,6 +40,22 @@ def test_caf_01_a_detector_without_opencv(tmp_path: Path) -> None:
     ours, theirs = (table[0, 0][np.lexsort((table[0, 0, :, 2], table[0, 0, :, 1]))] for table in (found, expected))
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
     assert set(ours[:, 1]) <= {1, 2} and (ours[:, 2] > 0.3).all()
+
+
+def test_caf_09_why_pooling_gives_another_size() -> None:
+    """Convolutions round down, poolings up: 64 gives 32 and 33, GoogLeNet's 112 gives 56. Shown sizes are those that run."""
+    net = cv2dnn.readNetFromCaffe(
+        data(1, 3, 64, 64) + conv("c", "data", 2, 3, stride=2, pad=1) + pool("p", "data", "MAX", 3, stride=2, pad=1)
+    )
+    _, _, (_, (convolved,), (pooled,)) = net.getLayersShapes((1, 3, 64, 64))
+    assert convolved.tolist() == [1, 2, 32, 32] and pooled.tolist() == [1, 3, 33, 33]
+    zoo = ROOT / "examples" / "zoo" / "googlenet.prototxt"
+    shown = console("show", zoo, "--json").data()
+    sizes = {layer["name"]: layer["tops"] for layer in shown["layers"]}
+    assert list(sizes["pool1/3x3_s2"].values()) == [[10, 64, 56, 56]]
+    assert list(sizes["inception_3a/output"].values()) == [[10, 256, 28, 28]]
+    words = console("explain", zoo, "--layer", "pool1/3x3_s2").out
+    assert "112" in words and "56" in words
 
 
 def test_caf_03_two_networks_in_a_row(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ VGG = (103.939, 116.779, 123.68)
 SHICAI = (103.94, 116.78, 123.68)
 FACES = (78.4263377603, 87.7689143744, 114.895847746)
 
-MOST_FILES = 40
-"""Neighbours that are looked at."""
+MOST_FILES, MOST_BYTES = 10, 1 << 24
+"""Neighbours of a kind that are looked at, and how large a text may be."""
 
 
 @dataclass(slots=True)
@@ -203,9 +203,11 @@ def _texts(net: Net, files: list[Path]) -> list[tuple[str, dict[str, Any]]]:
     """What transform_params say: of the network's own text, then of texts beside it that have its layers."""
     said = []
     own = {node.name for node in net.nodes if node.layer.params}
-    beside = [path for folder in _folders(files) for path in sorted(folder.glob("*.prototxt"))[:MOST_FILES]]
+    beside = [path for folder in _folders(files) for path in sorted(folder.glob("*train*.prototxt"))[:MOST_FILES]]
     for path in dict.fromkeys([*(file for file in files if file.suffix == ".prototxt"), *beside]):
         try:
+            if path.stat().st_size > MOST_BYTES or b"transform_param" not in path.read_bytes():
+                continue
             layers, transform = _transform(path)
         except (AstrideError, OSError):
             continue  # whatever it is, it says nothing
@@ -267,9 +269,12 @@ def _labels_beside(found: Recipe, files: list[Path]) -> None:
     if found.labels is not None:
         return
     for folder in _folders(files):
-        for pattern in ("synset_words.txt", "labels.txt", "labelmap*.prototxt", "*names*.txt"):
-            for path in sorted(folder.glob(pattern)):
-                found.take(path.name, {"labels": path})
+        for pattern in ("synset_words.txt", "labels.txt", "classes.txt", "labelmap*.prototxt"):
+            for path in sorted(folder.glob(pattern))[:MOST_FILES]:
+                try:
+                    found.take(path.name, {"labels": label_names(path)})
+                except AstrideError:
+                    continue  # nobody has asked for it
                 return
 
 
