@@ -237,6 +237,13 @@ def test_bytes_that_no_dialect_explains() -> None:
     assert len(read_binary(raw, allow_unknown_fields=True).message.layer) == 3
 
 
+def test_fields_that_no_dialect_explains_are_listed_where_they_are_left_out(tmp_path: Path) -> None:
+    raw = _bytes("pooling_param { kernel_size: 2 }") + b"\xa2\x06\x0c\n\x01x\x12\x01T\xf2?\x03abc"
+    (tmp_path / "n.caffemodel").write_bytes(raw)
+    written = convert_file(tmp_path / "n.caffemodel", tmp_path / "n.prototxt", allow_unknown_fields=True)
+    assert [note.text for note in written.lost] == ['field 1022 of LayerParameter in layer "x" is unknown: left out']
+
+
 def test_text_to_bytes_and_back(tmp_path: Path) -> None:
     (tmp_path / "a.prototxt").write_text(NET.format(layer("Permute", "permute_param { order: [0, 2, 3, 1] }")))
     convert_file(tmp_path / "a.prototxt", tmp_path / "a.caffemodel")

@@ -19,6 +19,7 @@ from ..proto import BlobArray, Message, NetFile, Parsed, Schema, atomic_write, f
 from ..proto.blobs import declare
 from ..proto.limits import MAX_TEXT_BYTES
 from ..proto.sniff import Opened, open_model
+from ..proto.wire_survey import survey
 from .comments import carry
 from .dialects.choose import read_binary, read_text
 from .journal import Note
@@ -156,7 +157,9 @@ def _network(opened: Opened, dialect: str | None, allow_unknown_fields: bool) ->
         file = read_binary(opened.view, dialect=dialect, name=opened.name, allow_unknown_fields=allow_unknown_fields)
         upgraded = upgrade(file.message, sized=False)
         blobs = _moved(upgraded, file)
-        notes = list(upgraded.notes)
+        rest = file.message.SerializePartialToString()
+        left = survey(rest, "NetParameter", Schema.of(file.message))
+        notes = upgraded.notes + [Note(f"{surprise}: left out", lost=True) for surprise in left]
     else:
         if recognise(opened) is Kind.SOLVER_TEXT:
             raise ArgumentError(

@@ -118,7 +118,7 @@ _MAGIC: list[tuple[bytes, int, Foreign | Callable[[bytes], Foreign]]] = [
     (b"7z\xbc\xaf\x27\x1c", 0, Foreign("a 7z archive", _UNPACK)),
     (b"Rar!\x1a\x07", 0, Foreign("a RAR archive", _UNPACK)),
     (b"ustar", 257, Foreign("a tar archive", _UNPACK)),
-    (_HDF5, 0, Foreign("an HDF5 file", "weights and solver states may be HDF5, this file not")),
+    (_HDF5, 0, Foreign("an HDF5 file", "HDF5 holds weights or a solver's state: a network's layers are in its prototxt")),
     (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", 0, Foreign("a PyTorch file (old pickle format)", "convert it with PyTorch")),
     *(
         (
