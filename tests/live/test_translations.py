@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import astride
 from astride.explain import Translation, translate
 from astride.explain.spelling import spelling
 from astride.explain.steps import Steps, computed
@@ -112,6 +113,10 @@ def onnx_names() -> tuple[dict[str, Any], Callable[[Any], Any]]:
     return {op: Node(op) for op in ops}, np.asarray
 
 
+def astride_names() -> tuple[dict[str, Any], Callable[[Any], Any]]:
+    return {"astride": astride}, np.asarray
+
+
 TARGETS = {
     "pytorch": torch_names,
     "tensorflow": tensorflow_names,
@@ -120,6 +125,8 @@ TARGETS = {
     "mlx": mlx_names,
     "chainer": chainer_names,
     "onnx": onnx_names,
+    "onnxruntime": onnx_names,
+    "explicit": astride_names,
 }
 
 
@@ -168,6 +175,24 @@ def test_lines_run_as_they_stand(source: str, call: str, target: str) -> None:
     expected = computed(source, o, Steps(o.arguments), x.astype(np.float64), None if w is None else w.astype(np.float64)).y
     given = None if w is None else np.transpose(w, _as_in(source, o, w.ndim))
     np.testing.assert_allclose(run(found, x, given, target), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("source", "call"), [pair for pair in CALLS if "ool" in pair[1]], ids=lambda value: value)
+def test_layers_run_in_opencv(source: str, call: str) -> None:
+    """A network of the lines alone, read by OpenCV's Caffe importer."""
+    dnn = pytest.importorskip("cv2").dnn
+    if not hasattr(dnn, "readNetFromCaffe"):
+        pytest.skip("OpenCV 5 reads no Caffe files")
+    found = translate(source, call, "opencv", SIZES)
+    layers = [line for line in found.lines if not line.startswith("#")]
+    if not found.expressed or any("Crop" in line for line in layers):
+        pytest.skip(found.reason or "Crop needs a second blob")
+    head = 'name: "n" input: "x" ' + " ".join(f"input_dim: {n}" for n in (1, 4, *SIZES))
+    net = dnn.readNetFromCaffe(np.frombuffer("\n".join([head, *layers]).encode(), np.uint8))
+    x = np.random.default_rng(0).normal(size=(1, 4, *SIZES)).astype(np.float32)
+    expected = computed(source, found.operation, Steps(found.operation.arguments), x.astype(np.float64), None).y
+    net.setInput(x, "x")
+    np.testing.assert_allclose(net.forward(), expected, rtol=1e-4, atol=1e-4)
 
 
 def _as_in(source: str, o: Any, rank: int) -> tuple[int, ...]:

@@ -259,7 +259,7 @@ def _check(op: str, rules: Sequence[str], arguments: Mapping[str, Any], own: Map
             f"frameworks do not differ in {op}: it has no rules" if op in OPERATORS else "there is no operator of that name",
             given={"op": op},
             required=f"one of {', '.join(known)}",
-            hint=nearest(snake(op), known),
+            hint=f"astride where {op}" if op in OPERATORS else nearest(snake(op), known),
         )
     for name in [*rules, *own]:
         if name not in RULES:
