@@ -78,7 +78,7 @@ def run_line(found: Translation, line: str, state: dict[str, Any], last: bool, g
     elif state["y"] is None and not line.startswith("x ="):
         state["y"] = called(found, line, state, last, groups)
     else:
-        text = line.replace("np.float32(", "np.float64(").replace("x.dtype.min", "np.finfo(np.float64).min")
+        text = line.replace("np.float32", "np.float64").replace("x.dtype.min", "np.finfo(np.float64).min")
         exec(text, NAMES[found.target](), state)
 
 
