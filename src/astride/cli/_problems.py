@@ -26,11 +26,11 @@ class Found:
     layers: list[LayerChecked] = field(default_factory=list)
 
 
-def check_text(path: str, weights: Path | None, *, gradients: bool, seed: int = 0) -> Found:
+def check_text(path: str, weights: Path | None, *, gradients: bool, dialect: str | None = None, seed: int = 0) -> Found:
     """Read, build in both phases, load, and compare gradients: as far as each is possible. A missing file raises."""
     found = Found()
     try:
-        parsed = read_text(path, allow_unknown_fields=True)
+        parsed = read_text(path, dialect=dialect, allow_unknown_fields=True)
     except PrototxtError as error:
         found.problems.append(("text", str(error)))
         return found

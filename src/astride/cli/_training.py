@@ -80,6 +80,7 @@ def build(
     iterations: int | None,
     seed: int | None,
     prefix: Path | None,
+    dialect: str | None = None,
     python_layers: Sequence[ModuleType] = (),
 ) -> Solver:
     """The solver with its data layers fed. Raises ArgumentError: a data layer without data."""
@@ -92,6 +93,7 @@ def build(
             test_sources=theirs,
             seed=seed,
             snapshot_prefix=prefix,
+            dialect=dialect,
             python_layers=python_layers,
         ),
         source,

@@ -42,6 +42,7 @@ def check(
     weights: Weights = None,
     gradients: Gradients = False,
     seed: Seed = 0,
+    dialect: arguments.Dialect = None,
     json: Json = False,
 ) -> None:
     """Check an operator's gradients, or a network's text.
@@ -59,7 +60,7 @@ def check(
             "an operator or a prototxt, or --all" if not every else "--all needs no target", param_hint="OP|PROTOTXT"
         )
     if target is not None and arguments.is_network(target):
-        good = _check_network(target, weights, gradients, tolerance, seed, json)
+        good = _check_network(target, weights, dialect, gradients, tolerance, seed, json)
     else:
         good = _check_operators(target, arguments.names(rules), rank, tolerance, seed, json)
     if not good:
@@ -143,10 +144,12 @@ def _show_operators(found: list[Checked], tolerance: float) -> None:
 # Networks
 
 
-def _check_network(target: str, weights: Path | None, gradients: bool, tolerance: float, seed: int, json: bool) -> bool:
+def _check_network(
+    target: str, weights: Path | None, dialect: str | None, gradients: bool, tolerance: float, seed: int, json: bool
+) -> bool:
     from ._problems import check_text
 
-    found = check_text(target, weights, gradients=gradients, seed=seed)
+    found = check_text(target, weights, dialect=dialect, gradients=gradients, seed=seed)
     wrong = [checked for checked in found.layers if not checked.good(tolerance)]
     good = not found.problems and not wrong
     if json:

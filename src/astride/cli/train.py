@@ -60,6 +60,7 @@ def train(
     seed: Seed = None,
     prefix: Prefix = None,
     backend: Backend = None,
+    dialect: arguments.Dialect = None,
     python_layer: arguments.PythonLayer = None,
     json: Json = False,
 ) -> None:
@@ -78,6 +79,7 @@ def train(
         iterations=iterations,
         seed=seed,
         prefix=prefix,
+        dialect=dialect,
         python_layers=arguments.python_layers(python_layer),
     )
     if snapshot is not None:
