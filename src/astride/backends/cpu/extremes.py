@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 from ...plan import PoolPlan
 from ...plan.kinds import Empty, Nan, Reduce, Start, Tie, Unpicked
 from ..protocol import offset_dtype
-from .ir import BITS, Function, Value, vector
+from .ir import Function, Value
+from .ir_types import BITS, vector
 from .numbers import NUMBERS, Number, absolute
 
 FIRST_TAP_STARTS = (Tie.LEADING_NAN, Tie.AFTER_NAN)

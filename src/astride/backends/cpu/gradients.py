@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from ...plan import PoolPlan
 from ...plan.kinds import NEARNESS, LpForm, LpScale, Reduce, Rounding, Tie, ZeroWindow
 from ..protocol import offset_dtype
-from .ir import BITS, Function, Value, lanes, vector
+from .ir import Function, Value
+from .ir_types import BITS, lanes, vector
 from .numbers import NUMBERS, Number, converted
 from .sums import ACCUMULATORS, whole_quotient
 

@@ -22,7 +22,7 @@ class Machine:
 
     def lanes(self, kind: str) -> int:
         """Elements of this type in one vector."""
-        from .ir import size
+        from .ir_types import size
 
         return max(self.vector_bytes // size(kind), 1)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .ir import BITS, Function, Value, element, lanes, vector
+from .ir import Function, Value
+from .ir_types import BITS, element, lanes, vector
 
 
 @dataclass(frozen=True, slots=True)

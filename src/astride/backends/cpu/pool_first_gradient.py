@@ -7,9 +7,10 @@ left and right of them; then column q * stride + phase - pad gathers from the wi
 from __future__ import annotations
 
 from .gradients import Gather, Gradient
-from .ir import Function, Value, module, size, vector
+from .ir import Function, Value, module
+from .ir_types import size, vector
+from .line import BUFFER, Across
 from .machine import Machine
-from .pool_first import BUFFER, Across
 from .window import FIRST_FREE, KERNEL, OUT, SIZE, Cover, fields, kernel_function, saved_part
 
 COVERS, PAD, TILE, SHARES = FIRST_FREE + 4, FIRST_FREE + 1, FIRST_FREE + 2, FIRST_FREE + 10

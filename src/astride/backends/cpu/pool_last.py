@@ -159,15 +159,20 @@ def width(spec: Spec | Gradient, machine: Machine) -> int:
 
 
 def _channels(f: Function, spec: Spec | Gradient, machine: Machine, channels: Value, body: Body) -> None:
-    """All channels: in blocks of several vectors, then single vectors, then one by one."""
+    """All channels: in blocks of several vectors, then single vectors, then what is left. A channel may be computed twice."""
     lanes = width(spec, machine)
     blocks = 2 if spec.offsets or machine.registers < 32 else 4
     done = f.variable("i64", 0)
-    for count, n in ((blocks, lanes), (1, lanes), (1, 1)):
-        if (count, n) == (1, 1) and lanes == 1:
-            break
+    for count in dict.fromkeys((blocks, 1)):
         start = done.get()
-        end = start + (channels - start) // (count * n) * (count * n)
-        with f.loop(start, end, count * n) as c:
-            body(c, n, count)
+        end = start + (channels - start) // (count * lanes) * (count * lanes)
+        with f.loop(start, end, count * lanes) as c:
+            body(c, lanes, count)
         done.set(end)
+    if lanes == 1:
+        return
+    # What is left: a last vector that overlaps the one before, or single channels where there is no vector.
+    with f.when(done.get() < channels), f.when(channels >= lanes) as few:
+        body(channels - lanes, lanes, 1)
+        with few.otherwise(), f.loop(0, channels) as c:
+            body(c, 1, 1)

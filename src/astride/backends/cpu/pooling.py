@@ -16,10 +16,11 @@ from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Edge, Empty, Layout, LpForm, Reduce, Start, Tie
 from ..protocol import Array, Arrays, Saved, offset_dtype
 from ..reference._windows import counts_inside
-from . import pool_first, pool_first_gradient, pool_last
+from . import line_quick, pool_first, pool_first_gradient, pool_last
 from .cache import functions
 from .extremes import Extreme, Matching
 from .gradients import Gradient
+from .line import Across, Wide
 from .machine import machine
 from .numbers import NUMBERS
 from .sums import ACCUMULATORS, POWERS, Sum
@@ -142,38 +143,47 @@ WIDE = 24
 """Taps along the width from which a window is worth lanes of its own."""
 
 
-def _way(plan: PoolPlan, spec: Spec, shape: Shape3) -> pool_first.Across | pool_first.Wide | None:
+FEW = 8
+"""Channels up to which pixels that have them last are taken as columns, not their channels as lanes."""
+
+
+def _way(plan: PoolPlan, spec: Spec, shape: Shape3, group: int) -> Across | Wide | None:
     """How windows are taken along the width: all of a row at once, each with its taps in lanes, or tap by tap."""
     axis, table = plan.axes[-1], shape.tables[2]
     if not len(table) or not (table[:, 1] > 0).all():
         return None
-    if shape.dilations[2] == 1 and table[:, 1].mean() >= WIDE and not spec.offsets and not isinstance(spec, Matching):
-        return pool_first.Wide()
+    plain = group == 1 and shape.dilations[2] == 1 and not spec.offsets and not isinstance(spec, Matching)
+    if plain and table[:, 1].mean() >= WIDE:
+        return Wide()
     if not isinstance(axis, StridedAxis) or shape.sizes[2] != axis.size or shape.kernels[2] != axis.kernel:
         return None
     rows = (shape.kernels[0], shape.kernels[1])
-    across = pool_first.Across(axis.kernel, axis.stride, axis.dilation, rows if math.prod(rows) <= WRITTEN_OUT else None)
-    return across if pool_first.takes(spec, across, 64) else None
+    across = Across(
+        axis.kernel, axis.stride, axis.dilation, rows if math.prod(rows) <= WRITTEN_OUT else None, group
+    )
+    return across if line_quick.takes(spec, across, 64) else None
 
 
 def _forward_last(plan: PoolPlan, spec: Spec, channels: int) -> tuple[int, Geometry]:
+    if channels < FEW and channels * machine().vector_bytes <= 256 and _way(plan, spec, _shape3(plan), channels) is not None:
+        return _forward_first(plan, spec, channels)
     (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
     shape = _shape3(plan)
     return address, Geometry(shape.fields(channels, _factor(plan)), shape.tables)
 
 
-def _forward_first(plan: PoolPlan, spec: Spec) -> tuple[int, Geometry]:
-    shape = _merged(_shape3(plan))
-    way = _way(plan, spec, shape)
+def _forward_first(plan: PoolPlan, spec: Spec, group: int = 1) -> tuple[int, Geometry]:
+    shape = _merged(_shape3(plan)) if group == 1 else _shape3(plan)
+    way = _way(plan, spec, shape, group)
     (address,) = functions(
         f"pool_first_{plan.reduce}", (spec, way), lambda: pool_first.forward(spec, way, machine()), ("forward",)
     )
     axis, tables = plan.axes[-1], list(shape.tables)
     start = -axis.pad_lo if isinstance(axis, StridedAxis) else 0
-    tile = way.tile(64) if isinstance(way, pool_first.Across) else 0
+    tile = way.tile(64) if isinstance(way, Across) else 0
     if isinstance(spec, Sum):
         kind = np.int64 if spec.whole else np.float64 if spec.accumulate == "double" else np.float32
-        tables += [_column(tables[2][:, part], kind) for part in (3, 1)]
+        tables += [_column(np.repeat(tables[2][:, part], group), kind) for part in (3, 1)]
     return address, Geometry([*shape.fields(1, _factor(plan)), start, tile, 0], tables)
 
 
@@ -262,7 +272,7 @@ def _backward_last(plan: PoolPlan, spec: Gradient, channels: int) -> tuple[int, 
 def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
     axis, across = plan.axes[-1], None
     if isinstance(axis, StridedAxis) and axis.pad_lo >= 0:
-        across = pool_first.Across(axis.kernel, axis.stride, axis.dilation)
+        across = Across(axis.kernel, axis.stride, axis.dilation)
         if not pool_first_gradient.takes(spec, across, 16):
             across = None
     (address,) = functions(

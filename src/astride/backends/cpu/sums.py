@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from ...plan import PoolPlan
 from ...plan.kinds import Empty, LpForm, LpScale, Reduce, Rounding
-from .ir import BITS, Function, Value, lanes, vector
+from .ir import Function, Value
+from .ir_types import BITS, lanes, vector
 from .numbers import NUMBERS, Number, absolute, converted
 
 ACCUMULATORS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64", "uint32": "i32", "uint64": "i64"}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from .extremes import Count, Extreme, Matching, Scan
 from .gradients import Gradient
-from .ir import Function, Value, vector
+from .ir import Function, Value
+from .ir_types import vector
 from .sums import Sum, Total
 from .tables import COVER, WINDOW
 
@@ -91,13 +92,40 @@ def walk(
 ) -> None:
     """Call `visit(pointer, number)` for each tap inside the input, row-major: `base` is the first tap's place, `steps` the
     bytes from a tap to the next along each axis, `number` the tap's place in the whole window."""
-    depth, height, width = axes
+    width = axes[2]
+
+    def line(start: Value, number: Value) -> None:
+        first = number + width.number
+        with f.loop(0, width.count) as k:
+            visit(f.at(start, k * steps[2]), first + k)
+
+    rows(f, axes, kernel, steps, base, line)
+
+
+def rows(
+    f: Function,
+    axes: Sequence[Window],
+    kernel: Sequence[Value],
+    steps: Sequence[Value],
+    base: Value,
+    visit: Callable[[Value, Value], None],
+    whole: tuple[int, int] | None = None,
+) -> None:
+    """Call `visit(pointer, number of the row's first tap)` for each row of taps inside the input, over depth and height.
+
+    `whole` is how many layers and rows there are where all of them are known to be inside: they are written out.
+    """
+    if whole is not None:
+        for a in range(whole[0]):
+            above = f.at(base, steps[0] * a) if a else base
+            for b in range(whole[1]):
+                visit(f.at(above, steps[1] * b) if b else above, kernel[2] * (a * whole[1] + b))
+        return
+    depth, height = axes[0], axes[1]
     with f.loop(0, depth.count) as i:
         plane, layer = f.at(base, i * steps[0]), (depth.number + i) * kernel[1]
         with f.loop(0, height.count) as j:
-            line, row = f.at(plane, j * steps[1]), (layer + height.number + j) * kernel[2] + width.number
-            with f.loop(0, width.count) as k:
-                visit(f.at(line, k * steps[2]), row + k)
+            visit(f.at(plane, j * steps[1]), (layer + height.number + j) * kernel[2])
 
 
 def first_number(f: Function, axes: Sequence[Window], kernel: Sequence[Value]) -> Value:
