@@ -56,7 +56,9 @@ def expected(given: list[Any], least: tuple[float, float], small: Small, before:
 def test_against_the_plain_form(small: Small, before: int, after: int, threshold: float) -> None:
     given = inputs(image=(48.0, 60.0, 1.5, 0.5)) if small is Small.LAST else inputs(image=(48.0, 60.0, 1.5))
     layer = Proposal(ratios=RATIOS, scales=SCALES, least=12, before=before, after=after, threshold=threshold, small=small)
-    regions, scores = Bench(layer, given, tops=2).forward()
+    bench = Bench(layer, given, tops=2)
+    assert bench.top[0].shape == (min(ANCHORS * 12, before, after), 5), "room for all"
+    regions, scores = bench.forward()
     least = (18.0, 6.0) if small is Small.LAST else (18.0, 18.0)
     boxes, best = expected(given, least, small, before, after, threshold)
     assert 1 < len(boxes) <= after

@@ -32,7 +32,7 @@ class Proposal(Layer):
     Bottoms    scores (1, 2 * anchors, H, W), those of there being something last; moves (1, 4 * anchors, H, W); and the
                image's height, width and scale (1, 3), or heights' and widths' scale (1, 4 or more)
     Tops       regions (R, 5): 0, x1, y1, x2, y2, the best first; if asked for, their scores, (R, 1), or (R,) as PVANet has
-               them. Until forward has run there is one
+               them. Until forward has run there is room for as many as there may be
     Options    stride: pixels from cell to cell
                base: the side of the square that anchors are made of
                ratios: heights over widths
@@ -93,9 +93,10 @@ class Proposal(Layer):
             raise ArgumentError(
                 "the map has more anchors than any image", given={"scores": scores}, required=f"<= {MOST_ANCHORS}"
             )
-        top[0].reshape(1, 5)
+        most = min([count * scores[2] * scores[3], *(limit for limit in (self.before, self.after) if limit > 0)])
+        top[0].reshape(most, 5)
         if len(top) > 1:
-            top[1].reshape(*self._score_shape(1))
+            top[1].reshape(*self._score_shape(most))
 
     def _score_shape(self, rows: int) -> tuple[int, ...]:
         return (rows, 1) if self.small is Small.LEFT_OUT else (rows,)
