@@ -148,7 +148,7 @@ def test_fold_takes_columns(layout: str) -> None:
     assert side.values is not None and side.values.y is not None and side.values.dx is not None
     assert side.values.y.tolist() == [1, 12, 20] and side.values.dx.tolist() == [[1, 1], [1, 1]]
     other = compare("fold", 3, ["pytorch"], rank=1, kernel=2, input=np.ones((3, 2)))
-    assert any("(taps, windows) == (2, 2)" in line for line in printed(other))
+    assert "(taps, windows) == (2, 2)" in " ".join(" ".join(printed(other)).split())
 
 
 def test_numbers_that_an_operator_refuses() -> None:
