@@ -152,7 +152,7 @@ def test_what_is_no_layer_is_not_run(installed: Path, kind: str, message: str) -
     assert "mine" in str(caught.value)
 
 
-@pytest.mark.parametrize("module", ["nowhere_to_be_found", "", "my_layers.deeper"])
+@pytest.mark.parametrize("module", ["nowhere_to_be_found", "", "my_layers.deeper", ".my_layers", "../my_layers", "os;x"])
 def test_a_module_that_cannot_be_imported(installed: Path, module: str) -> None:
     with pytest.raises(ArgumentError, match="cannot be imported"):
         network("Times", NET.replace("my_layers", module))

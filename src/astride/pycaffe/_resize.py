@@ -1,7 +1,7 @@
-"""Resizing as Caffe did it through scikit-image and SciPy, one axis after the other as a product with a small matrix.
+"""Resizing as Caffe did it through scikit-image and SciPy: one axis after the other, each new row a weighted sum of a few old.
 
-Interpolation in two dimensions is the product of two in one: each new row is a weighted sum of a few old ones. The matrices
-hold those weights, so the order of the axes does not matter and the border is a row that lacks weight.
+Interpolation in two dimensions is the product of two in one, so the order of the axes does not matter. A tap beyond the border
+has the weight 0.
 """
 
 from __future__ import annotations
@@ -27,33 +27,43 @@ def resize(image: Array, size: tuple[int, int], order: int, *, centred: bool) ->
             required="0 nearest, 1 bilinear, 3 bicubic",
             hint="interp_order=1",
         )
-    values = image.astype(np.float64)
-    least = values.min() if centred else 0.0
-    rows = _weights(image.shape[0], size[0], order, centred)
-    columns = _weights(image.shape[1], size[1], order, centred)
-    resized = np.tensordot(columns, np.tensordot(rows, values - least, (1, 0)), (1, 1)).transpose(1, 0, 2) + least
-    if centred and order == 3:
-        # scikit-image keeps to the range of the input, which a cubic would leave.
-        resized = resized.clip(values.min(), values.max())
+    taps = [_taps(image.shape[axis], size[axis], order, centred) for axis in (0, 1)]
+    resized = image
+    # The axis that shrinks more goes first: it leaves less to do for the other.
+    for axis in sorted((0, 1), key=lambda axis: size[axis] / image.shape[axis]):
+        resized = _along(resized, axis, *taps[axis])
+    if centred:
+        rows, columns = (weights.sum(0) for _, weights in taps)
+        resized += float(image.min()) * (1 - rows[:, None, None] * columns[:, None])
+        if order == 3:
+            # scikit-image keeps to the range of the input, which a cubic would leave.
+            resized = resized.clip(image.min(), image.max())
     return resized.astype(np.float32)
 
 
-def _weights(old: int, new: int, order: int, centred: bool) -> Array:
-    """(new, old): what each old sample contributes to each new one."""
+def _along(values: Array, axis: int, sources: Array, weights: Array) -> Array:
+    """One axis at another size, in float64."""
+    shape = [1] * values.ndim
+    shape[axis] = sources.shape[1]
+    return np.asarray(
+        sum(values.take(source, axis) * weight.reshape(shape) for source, weight in zip(sources, weights, strict=True))
+    )
+
+
+def _taps(old: int, new: int, order: int, centred: bool) -> tuple[Array, Array]:
+    """(reach, new) each: which old samples a new one is made of, and how much of each."""
     places = np.arange(new, dtype=np.float64)
     if centred:
         places = (places + 0.5) * old / new - 0.5
     else:
         places *= (old - 1) / max(new - 1, 1)
     first = np.floor(places + 0.5 if order == 0 else places).astype(int) - (_REACH[order] // 2 - 1 if order else 0)
-    matrix = np.zeros((new, old))
-    for k in range(_REACH[order]):
-        source = first + k
-        weight = _kernel(places - source, order)
-        # Beyond the border there is nothing; where corners stay corners nothing beyond is ever asked for but by a cubic.
-        inside = (source >= 0) & (source < old) if centred else np.ones(new, bool)
-        np.add.at(matrix, (np.arange(new)[inside], source.clip(0, old - 1)[inside]), weight[inside])
-    return matrix
+    sources = first + np.arange(_REACH[order])[:, None]
+    weights = _kernel(places - sources, order)
+    if centred:
+        # Beyond the border there is nothing; where corners stay corners only a cubic asks for it, and gets the last sample.
+        weights = np.where((sources >= 0) & (sources < old), weights, 0.0)
+    return sources.clip(0, old - 1), weights
 
 
 def _kernel(distance: Array, order: int) -> Array:

@@ -133,8 +133,10 @@ class Importable:
 
         install(replace=False)
         try:
+            if not all(part.isidentifier() for part in module.split(".")):
+                raise ImportError("this is no name of a module")
             found = getattr(importlib.import_module(module), layer, None)
-        except (ImportError, ValueError) as error:
+        except ImportError as error:
             raise ArgumentError(
                 "the module of this Python layer cannot be imported",
                 given={"module": module, "layer": layer},
