@@ -119,6 +119,23 @@ NETS: dict[str, str] = {
     "dropout": one("Dropout"),
     "mvn": one("MVN"),
     "mvn, across channels": one("MVN", "mvn_param { across_channels: true normalize_variance: false }"),
+    "normalize": one(
+        "Normalize",
+        'norm_param { across_spatial: false channel_shared: false scale_filler { type: "gaussian" mean: 20 std: 3 } }',
+    ),
+    "normalize, across space": one(
+        "Normalize",
+        'norm_param { across_spatial: true channel_shared: false scale_filler { type: "gaussian" mean: 20 std: 3 } }',
+    ),
+    "prior boxes": data(1, 3, 20, 30)
+    + conv("c", "data", 4, 3, stride=4, pad=1)
+    + layer(
+        "p",
+        "PriorBox",
+        "c data",
+        "p",
+        "prior_box_param { min_size: 6 max_size: 10 aspect_ratio: [2, 3] flip: true clip: true variance: [0.1, 0.1, 0.2, 0.2] }",
+    ),
     "crop": data(2, 3, 7, 6)
     + pool("q", "data", "MAX", 3)
     + layer("p", "Crop", "data q", "p", "crop_param { axis: 2 offset: 1 }"),

@@ -129,3 +129,10 @@ def test_more_that_cannot_be() -> None:
         cv2dnn.blobFromImageWithParams(PIXELS, cv2dnn.Image2BlobParams(datalayout=cv2dnn.DNN_LAYOUT_PLANAR))
     with pytest.raises(ArrayError, match="no blob of images"):
         cv2dnn.imagesFromBlob(np.zeros((2, 2)))
+
+
+def test_blobs_larger_than_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("astride.cv2dnn.blobs.free_memory", lambda: 20_000)
+    assert cv2dnn.blobFromImage(PIXELS, size=(28, 28)).nbytes == 9408
+    with pytest.raises(ArgumentError, match="more memory than is free"):
+        cv2dnn.blobFromImages([PIXELS, PIXELS], size=(28, 28))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..data.opencv_resize import bilinear
 from ..errors import ArgumentError, ArrayError
+from ..settings import free_memory, readable_bytes
 
 Array = npt.NDArray[Any]
 SOURCE = "OpenCV 4.14, modules/dnn/src/dnn_utils.cpp"
@@ -139,6 +140,7 @@ def blobFromImagesWithParams(images: Any, param: Image2BlobParams | None = None)
             because=SOURCE,
             hint="ddepth=5 (CV_32F)",
         )
+    _check_memory(len(pictures) * channels * wanted[0] * wanted[1] * 4)
     fitted = [_fit(picture, wanted, param) for picture in pictures]
     swap = [2, 1, 0, 3][:channels] if param.swapRB and channels > 2 else list(range(channels))
     blob = np.stack([_converted(picture, depth)[:, :, swap] for picture in fitted])
@@ -206,6 +208,18 @@ def _converted(image: Array, depth: np.dtype[Any]) -> Array:
 
 
 # What callers hand in
+
+
+def _check_memory(count: int) -> None:
+    """Refuse what cannot be held: the blob is made from a copy of its size."""
+    free = free_memory()
+    if free is not None and 2 * count > free:
+        raise ArgumentError(
+            "the blob needs more memory than is free",
+            given={"bytes": readable_bytes(count), "free": readable_bytes(free)},
+            required=f"2 * bytes <= free: {2 * count} <= {free}",
+            hint="a smaller size=, fewer images at a time",
+        )
 
 
 def _images(images: Any) -> list[Array]:
