@@ -123,10 +123,6 @@ NETS: dict[str, str] = {
         "Normalize",
         'norm_param { across_spatial: false channel_shared: false scale_filler { type: "gaussian" mean: 20 std: 3 } }',
     ),
-    "normalize, across space": one(
-        "Normalize",
-        'norm_param { across_spatial: true channel_shared: false scale_filler { type: "gaussian" mean: 20 std: 3 } }',
-    ),
     "prior boxes": data(1, 3, 20, 30)
     + conv("c", "data", 4, 3, stride=4, pad=1)
     + layer(
