@@ -21,8 +21,8 @@ class SmoothL1Loss(Loss):
     Bottoms    predictions a, targets b of their shape (N, C, *size); if given, weights w_in within f, and w_out outside of it
     Tops       the loss, one number; if asked for, the loss of each place, (N, 1, *size), before the normalization
     Options    sigma: where squares end
-               normalization: batch_size (N) for Fast R-CNN; R-FCN has valid and full (N times the places of a map), none,
-               and a divisor of its own, at least 1 as all of them are
+               normalization: batch_size (N) for Fast R-CNN; R-FCN has valid and full (N times the places of a map) and none
+               divisor: a number in place of that, at least 1 as all of them are
     Edges      no samples: 0
     Gradient   of a: w_out * w_in * sigma^2 d or w_out * w_in * sign(d), over the normalization; of b its negative. Weights
                have none
