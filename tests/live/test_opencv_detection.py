@@ -84,6 +84,18 @@ def test_prior_box(seed: int, tmp_path: Path) -> None:
     assert_near(ours, theirs, TOLERANCE, layer)
 
 
+def test_fractional_sizes_differ(tmp_path: Path) -> None:
+    """SSD's Caffe keeps sizes in an int; OpenCV does not."""
+    shapes = {"map": (1, 1, 1, 1), "image": (1, 1, 100, 100)}
+    inputs = {name: np.zeros(shape) for name, shape in shapes.items()}
+    for size, half in ((35.84, 0.1792), (35, 0.175)):
+        layer = PRIORS.format(name="p", map="map", image="image", fields=f"min_size: {size}")
+        _, ours, theirs = both(net_text(shapes, layer), tmp_path, **inputs)
+        assert_near(ours[0, 0], np.array([0.325, 0.325, 0.675, 0.675], np.float32), TOLERANCE, layer)
+        expected = np.array([0.5 - half] * 2 + [0.5 + half] * 2, np.float32)
+        assert_near(expected, theirs[0, 0].ravel(), TOLERANCE, layer)
+
+
 def test_normalize(tmp_path: Path) -> None:
     """A scale for each channel at each place: SSD's own use. OpenCV takes no other together with Caffe's shape of the blob."""
     x = np.random.default_rng(0).normal(size=(2, 5, 4, 6)).astype(np.float32)
