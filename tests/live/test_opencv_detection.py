@@ -89,7 +89,7 @@ def test_fractional_sizes_differ(tmp_path: Path) -> None:
     shapes = {"map": (1, 1, 1, 1), "image": (1, 1, 100, 100)}
     inputs = {name: np.zeros(shape) for name, shape in shapes.items()}
     for size, half in ((35.84, 0.1792), (35, 0.175)):
-        layer = PRIORS.format(name="p", map="map", image="image", fields=f"min_size: {size}")
+        layer = PRIORS.format(name="p", map="map", image="image", fields=f"min_size: {size} variance: 0.1")
         _, ours, theirs = both(net_text(shapes, layer), tmp_path, **inputs)
         assert_near(ours[0, 0], np.array([0.325, 0.325, 0.675, 0.675], np.float32), TOLERANCE, layer)
         expected = np.array([0.5 - half] * 2 + [0.5 + half] * 2, np.float32)
