@@ -279,6 +279,51 @@ def test_detections_are_equal(classes: int, tmp_path: Path) -> None:
     assert found > 100
 
 
+def test_models_are_equal(tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    frames = [rng.integers(0, 256, (*rng.integers(20, 90, 2), 3)).astype(np.uint8) for _ in range(6)]
+    prototxt, weights = written(ssd(threshold=0.02), tmp_path)
+    found = 0
+    for confidence, overlap, across in ((0.5, 0.0, False), (0.2, 0.3, False), (0.2, 0.3, True), (0.99999, 0.0, False)):
+        for frame in frames:
+            results = []
+            for module in (cv2dnn, cv2.dnn):
+                model = module.DetectionModel(weights, prototxt)
+                model.setInputParams(0.02, (32, 32), (127.0, 127.0, 127.0), True)
+                model.setNmsAcrossClasses(across)
+                classes, scores, places = model.detect(frame, confidence, overlap)
+                assert [type(part) for part in (classes, scores, places)] == [type(classes)] * 3
+                results.append(sorted((int(c), round(float(s), 4), *map(int, b)) for c, s, b in zip(classes, scores, places)))
+            assert len(results[0]) == len(results[1]), (confidence, overlap, across)
+            np.testing.assert_allclose(results[0], results[1], atol=1.001, rtol=1e-3)
+            found += len(results[0])
+    assert found > 50
+
+
+def test_models_of_classes_and_labels(tmp_path: Path) -> None:
+    frame = np.random.default_rng(13).integers(0, 256, (40, 30, 3)).astype(np.uint8)
+    for name, size, softmax in (("inception", (12, 12), False), ("inner product", (6, 5), True)):
+        prototxt, weights = written(NETS[name], tmp_path)
+        both = [module.ClassificationModel(weights, prototxt) for module in (cv2dnn, cv2.dnn)]
+        for model in both:
+            model.setInputParams(1 / 64, size, (127.0, 127.0, 127.0))
+            model.setEnableSoftmaxPostProcessing(softmax)
+        (ours, score), (theirs, expected) = (model.classify(frame) for model in both)
+        assert ours == theirs and abs(score - expected) < 1e-5
+    prototxt, weights = written(NETS["segmentation"], tmp_path)
+    masks = []
+    for module in (cv2dnn, cv2.dnn):
+        model = module.SegmentationModel(weights, prototxt)
+        model.setInputSize(16, 16).setInputScale(1 / 64).setInputMean((127.0, 127.0, 127.0))
+        if module is cv2dnn:
+            assert len(model.predict(frame)) == 1
+        else:
+            model = module.SegmentationModel(weights, prototxt)
+            model.setInputParams(1 / 64, (16, 16), (127.0, 127.0, 127.0))
+        masks.append(model.segment(frame))
+    assert masks[0].dtype == masks[1].dtype and (masks[0] == masks[1]).mean() > 0.99
+
+
 def test_where_opencv_is_not_caffe(tmp_path: Path) -> None:
     """Each of these is Caffe's value here, and another one in OpenCV 4.14."""
     x = np.random.default_rng(10).uniform(0.1, 1, (1, 3, 4, 4)).astype(np.float32)

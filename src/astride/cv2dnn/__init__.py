@@ -10,6 +10,7 @@ Names, arguments, defaults and returned types are those of OpenCV 4.14. The netw
 network.py    Net, Layer                 loading.py    readNetFromCaffe, readNet
 blobs.py      blobFromImage and back     boxes.py      NMSBoxes
 weights.py    Layer.blobs                costs.py      shapes, operations, bytes
+models.py     DetectionModel and the like
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from .boxes import (
     softNMSBoxes,
 )
 from .loading import readNet, readNetFromCaffe
+from .models import ClassificationModel, DetectionModel, Model, SegmentationModel
 from .network import Layer, Net
 
 DNN_BACKEND_DEFAULT = 0
@@ -73,6 +75,10 @@ def getAvailableTargets(be: int) -> list[int]:
 
 
 __all__ = [
+    "ClassificationModel",
+    "DetectionModel",
+    "Model",
+    "SegmentationModel",
     "DNN_BACKEND_CANN",
     "DNN_BACKEND_CUDA",
     "DNN_BACKEND_DEFAULT",
