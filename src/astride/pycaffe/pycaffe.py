@@ -289,7 +289,8 @@ class Net:
 
     def _set_input_arrays(self, data: Any, labels: Any) -> None:
         layer = self._net.layers[0]
-        if not isinstance(layer, MemoryData):
+        # Other data layers are built on this one.
+        if not isinstance(layer, MemoryData) or layer.type != "MemoryData":
             raise CallError("set_input_arrays may only be called if the first layer is a MemoryDataLayer", given={"layer": layer})
         for name, array, sizes in (("data array", data, layer.shapes[0]), ("labels array", labels, (1, 1, 1))):
             check_array(name, array, sizes)
