@@ -10,12 +10,16 @@ from .machine import Machine
 from .sums import Sum
 from .window import FIRST_FREE, Place, Spec, Window, begin, finish, finish_empty, first_number, new_state, walk
 
-TABLES, STARTS, TILE, COUNTS = FIRST_FREE + 4, FIRST_FREE + 1, FIRST_FREE + 2, FIRST_FREE + 7
-"""Fields: three tables of windows; the column where the first window starts (-pad); outputs of one tile; the columns'
-divisors and counts as the type sums are formed in."""
+STARTS, TILE, BATCH, SEGMENT, TABLES = (FIRST_FREE + k for k in range(1, 6))
+COUNTS = TABLES + 3
+"""Fields: the column where the first window starts (-pad); outputs of one tile; rows taken together and the part of the
+buffer that each has; three tables of windows; the columns' divisors and counts as the type sums are formed in."""
 
 BUFFER = 2048
 """Columns of the buffer: what one tile reads, identities included."""
+
+TOGETHER = 8
+"""Rows taken together, if the buffer holds them: what is stored for one row has reached the cache before it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Across:
         """Outputs whose columns fit the buffer, vectors read past the last one included."""
         return (BUFFER // self.group - self.reach - 2 * lanes * self.stride) // self.stride
 
+    def segment(self, outputs: int, lanes: int) -> int:
+        """Numbers of the buffer that a row of this many outputs takes."""
+        return -((((outputs - 1) + 2 * lanes) * self.stride + self.reach) * self.group // -16) * 16
+
 
 @dataclass(frozen=True, slots=True)
 class Wide:
@@ -52,6 +60,11 @@ class Line:
     x: Value
     place: Value
     results: Place
+
+    @property
+    def some(self) -> Value:
+        """Whether there is a row inside the input."""
+        return (self.depth.count * self.height.count) > 0
 
 
 class Exactly:

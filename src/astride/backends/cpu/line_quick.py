@@ -14,7 +14,7 @@ from ...plan.kinds import Start, Tie, Unpicked
 from .extremes import FIRST_TAP_STARTS, Extreme, Matching
 from .ir import Function, Value, Variable
 from .ir_types import BITS, element, size, vector
-from .line import BUFFER, COUNTS, STARTS, Across, Exactly, Line, beats
+from .line import BUFFER, COUNTS, SEGMENT, STARTS, TOGETHER, Across, Exactly, Line, beats
 from .machine import Machine
 from .numbers import absolute
 from .sums import Sum, Total
@@ -37,12 +37,14 @@ class Quickly(Exactly):
         machine: Machine,
     ) -> None:
         super().__init__(f, spec, kernel, steps, table, width, group, machine)
-        self.values = f.scratch(self.held, BUFFER, 64)
-        self.places = f.scratch(spec.index, BUFFER, 64) if isinstance(spec, Extreme) and spec.offsets else None
+        self._values = self.values = f.scratch(self.held, BUFFER, 64)
+        self._places = self.places = f.scratch(spec.index, BUFFER, 64) if isinstance(spec, Extreme) and spec.offsets else None
+        self.doubts = f.scratch("i8", TOGETHER)
 
-    def quickly(self, line: Line, across: Across, start: Value, count: Value) -> None:
-        """Windows start to start + count: rows into the buffer, then along the width; exactly where that might differ."""
+    def reduce(self, line: Line, across: Across, start: Value, count: Value, number: Value) -> None:
+        """Windows start to start + count of the line, the `number`th of its batch: their rows into the buffer."""
         f = self.f
+        self._begin(number)
         doubt = f.variable("i1", False)
         first = start * across.stride + f.field(f.geometry, STARTS) * self.group
         reach = (count - self.group) * across.stride + across.reach * self.group
@@ -55,15 +57,29 @@ class Quickly(Exactly):
                 self._reduce_rows(line, first, reach, across, across.rows, doubt)
                 with partly.otherwise():
                     self._reduce_rows(line, first, reach, across, None, doubt)
+        f.store(doubt.get().to("i8"), f.at(self.doubts, number))
+
+    def finish(self, line: Line, across: Across, start: Value, count: Value, number: Value) -> None:
+        """From the buffer along the width to the results; exactly where that might differ."""
+        f = self.f
+        self._begin(number)
+        doubt = f.variable("i1", False)
         if isinstance(self.spec, Sum):
             self._along_width(line, across, start, count, doubt)
             return
-        with f.when(doubt.get(), likely=False) as sure:
+        with f.when(f.load("i8", f.at(self.doubts, number)).ne(0), likely=False) as sure:
             self.exactly(line, start, count)
             with sure.otherwise():
                 self._along_width(line, across, start, count, doubt)
                 with f.when(doubt.get(), likely=False):
                     self.exactly(line, start, count)
+
+    def _begin(self, number: Value) -> None:
+        """The part of the buffer that belongs to a line."""
+        f, at = self.f, number * self.f.field(self.f.geometry, SEGMENT)
+        self.values = f.at(self._values, at * size(self.held))
+        if isinstance(self.spec, Extreme) and self._places is not None:
+            self.places = f.at(self._places, at * size(self.spec.index))
 
     def _reduce_rows(
         self, line: Line, first: Value, reach: Value, across: Across, rows: tuple[int, int] | None, doubt: Variable

@@ -3,8 +3,8 @@ once (line_quick), wide ones with their taps in lanes (line_wide), others tap by
 
 from __future__ import annotations
 
-from .ir import module
-from .line import TABLES, TILE, Across, Exactly, Line, Wide
+from .ir import Value, module
+from .line import BATCH, TABLES, TILE, Across, Exactly, Line, Wide
 from .line_quick import Quickly
 from .line_wide import Widely
 from .machine import Machine
@@ -24,20 +24,36 @@ def forward(spec: Spec, across: Across | Wide | None, machine: Machine) -> str:
     steps = [dilation[0] * size_[1] * size_[2] * pixel, dilation[1] * size_[2] * pixel, dilation[2] * pixel]
     kind = Quickly if isinstance(across, Across) else Widely if isinstance(across, Wide) else Exactly
     row = kind(f, spec, kernel, steps, tables[2], size_[2], group, machine)
-    with f.loop(f.begin, f.end) as unit:
+    columns = out[2] * group
+
+    def line(unit: Value) -> Line:
         plane, place = unit // (out[0] * out[1]), unit % (out[0] * out[1])
         depth, height = Window.read(f, tables[0], place // out[1]), Window.read(f, tables[1], place % out[1])
         x = f.at(f.a, ((plane * size_[0] + depth.pixel) * size_[1] + height.pixel) * size_[2] * pixel)
-        columns = out[2] * group
-        line = Line(depth, height, x, unit * columns, Place(f.b, f.c).moved(f, spec, unit * columns))
-        some = (depth.count * height.count) > 0 if across is not None else f.value("i1", False)
-        with f.when(some, likely=True) as none:
-            if isinstance(row, Widely):
-                row.widely(line, columns)
-            elif isinstance(row, Quickly) and isinstance(across, Across):
-                tile = f.field(f.geometry, TILE) * group
-                with f.loop(0, columns, tile) as start:
-                    row.quickly(line, across, start, f.smaller(columns - start, tile))
-            with none.otherwise():
-                row.exactly(line, f.value("i64", 0), columns)
+        return Line(depth, height, x, unit * columns, Place(f.b, f.c).moved(f, spec, unit * columns))
+
+    if isinstance(row, Quickly) and isinstance(across, Across):
+        batch, tile = f.field(f.geometry, BATCH), f.field(f.geometry, TILE) * group
+        with f.loop(f.begin, f.end, batch) as first, f.loop(0, columns, tile) as start:
+            lines, count = f.smaller(f.end - first, batch), f.smaller(columns - start, tile)
+            with f.loop(0, lines) as k:
+                here = line(first + k)
+                with f.when(here.some, likely=True):
+                    row.reduce(here, across, start, count, k)
+            with f.loop(0, lines) as k:
+                here = line(first + k)
+                with f.when(here.some, likely=True) as none:
+                    row.finish(here, across, start, count, k)
+                    with none.otherwise():
+                        row.exactly(here, start, count)
+        return module(f)
+    with f.loop(f.begin, f.end) as unit:
+        here = line(unit)
+        if isinstance(row, Widely):
+            with f.when(here.some, likely=True) as none:
+                row.widely(here, columns)
+                with none.otherwise():
+                    row.exactly(here, f.value("i64", 0), columns)
+        else:
+            row.exactly(here, f.value("i64", 0), columns)
     return module(f)

@@ -20,7 +20,7 @@ from . import line_quick, pool_first, pool_first_gradient, pool_last
 from .cache import functions
 from .extremes import Extreme, Matching
 from .gradients import Gradient
-from .line import Across, Wide
+from .line import BUFFER, TOGETHER, Across, Wide
 from .machine import machine
 from .numbers import NUMBERS
 from .sums import ACCUMULATORS, POWERS, Sum
@@ -180,11 +180,15 @@ def _forward_first(plan: PoolPlan, spec: Spec, group: int = 1) -> tuple[int, Geo
     )
     axis, tables = plan.axes[-1], list(shape.tables)
     start = -axis.pad_lo if isinstance(axis, StridedAxis) else 0
-    tile = way.tile(64) if isinstance(way, Across) else 0
+    tile = batch = segment = 0
+    if isinstance(way, Across):
+        tile = min(way.tile(64), shape.outs[2])
+        segment = way.segment(tile, 64)
+        batch = max(min(BUFFER // segment, TOGETHER), 1)
     if isinstance(spec, Sum):
         kind = np.int64 if spec.whole else np.float64 if spec.accumulate == "double" else np.float32
         tables += [_column(np.repeat(tables[2][:, part], group), kind) for part in (3, 1)]
-    return address, Geometry([*shape.fields(1, _factor(plan)), start, tile, 0], tables)
+    return address, Geometry([*shape.fields(1, _factor(plan)), start, tile, batch, segment], tables)
 
 
 def _column(values: NDArray[np.int64], kind: Any) -> NDArray[np.int64]:
