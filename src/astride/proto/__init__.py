@@ -13,7 +13,8 @@ from astride.proto.blobs import BlobArray
 from astride.proto.files import atomic_write
 from astride.proto.schema import Field, Message, MessageType, Schema, message, messages, nearest
 from astride.proto.sniff import Opened, Source, open_model, sniff
-from astride.proto.text import Parsed, Unknown, format, parse, read_prototxt
+from astride.proto.text import Parsed, format, parse, read_prototxt
+from astride.proto.text_faults import Unknown
 from astride.proto.text_tokens import Position
 from astride.proto.wire import (
     NetFile,

@@ -48,14 +48,17 @@ def read_state(view: memoryview, source: str) -> tuple[int, str, int, list[BlobA
         return reader.integer("iter"), reader.string("learned_net"), reader.integer("current_step"), history
 
 
-def write_weights(path: str, layers: Mapping[str, Sequence[NDArray[Any]]]) -> None:
-    """Write each layer's parameters, whole or not at all."""
+def write_weights(
+    path: str, layers: Mapping[str, Sequence[NDArray[Any]]], diffs: Mapping[str, Sequence[NDArray[Any]]] | None = None
+) -> None:
+    """Write each layer's parameters, and their gradients if they are given, whole or not at all."""
     with atomic_file(path) as temporary, _h5py().File(temporary, "w") as file:
-        data = file.create_group("data")
-        for name, arrays in layers.items():
-            group = data.create_group(name)
-            for index, array in enumerate(arrays):
-                group.create_dataset(str(index), data=np.ascontiguousarray(array))
+        for root, named in (("data", layers), ("diff", diffs)):
+            top = None if named is None else file.create_group(root)
+            for name, arrays in (named or {}).items():
+                group = top.create_group(name)
+                for index, array in enumerate(arrays):
+                    group.create_dataset(str(index), data=np.ascontiguousarray(array))
 
 
 def write_state(path: str, iteration: int, learned_net: str, current_step: int, history: Sequence[NDArray[Any]]) -> None:

@@ -20,6 +20,9 @@ MAX_MESSAGES = 100_000
 MAX_FIELDS = 300_000
 """Fields of a binary file, besides the numbers of its blobs."""
 
+MAX_VALUES = 250_000
+"""Values in one text, besides runs of plain numbers, which are the weights of a network that has them in its text."""
+
 MAX_NEAREST = 100
 """Unknown names for which the known one most like each is looked up: some milliseconds each."""
 

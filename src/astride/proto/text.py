@@ -12,38 +12,17 @@ Why not protobuf's own parser: `docs/decisions/0002-own-text-parser.md`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from astride.errors import ArgumentError, PrototxtError
-from astride.proto import text_values
-from astride.proto.limits import MAX_DEPTH, MAX_FAULTS, MAX_LAYERS, MAX_MESSAGES, MAX_NEAREST, MAX_TEXT_BYTES
+from astride.proto import text_numbers, text_values
+from astride.proto.limits import MAX_DEPTH, MAX_FAULTS, MAX_LAYERS, MAX_MESSAGES, MAX_NEAREST, MAX_TEXT_BYTES, MAX_VALUES
 from astride.proto.schema import Field, Message, MessageType, Schema, nearest
 from astride.proto.sniff import Source, open_model
+from astride.proto.text_faults import Fault, Unknown, combined
 from astride.proto.text_format import format as format
 from astride.proto.text_tokens import Position, Text, Token, Tokens
 
 _CLOSING = {"{": "}", "<": ">"}
-_SHOWN = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A field the schema does not have: where it stands, in which message, and the known name most like it."""
-
-    line: int
-    column: int
-    owner: str
-    name: str
-    nearest: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """Something wrong that does not stop the reading: all of them are reported at once."""
-
-    offset: int
-    problem: str
-    hint: str | None
 
 
 class Parsed:
@@ -144,9 +123,10 @@ class _Parser:
         self.text = text
         self.schema = schema
         self.allow_unknown = allow_unknown
-        self.faults: list[_Fault] = []
+        self.faults: list[Fault] = []
         self.tokens = Tokens(text)
         self.messages = 0
+        self.values = 0
         self.similar: dict[tuple[str, str], str | None] = {}
 
     def run(self, message_name: str) -> Parsed:
@@ -211,18 +191,40 @@ class _Parser:
         self.body(inner, self.schema.messages[field.type], opening, depth + 1)
 
     def value_field(self, message: Message, entry: MessageType, field: Field, name: Token, seen: dict[str, int]) -> None:
+        numbers = field.repeated and field.type in ("float", "double")
+        if numbers and self.many(message, field, name, seen, text_numbers.named(self.text.content, name.start, field.name)):
+            return
         if not self.tokens.take(":"):
             raise self.unexpected(f"a colon after {field.name}", hint=f"{field.name}: value")
         if self.tokens.token.text == "[" and self.tokens.token.kind == "symbol":
             if not field.repeated:
                 raise self.unexpected(f"one value: {field.name} is not repeated")
-            for _ in self.list_items():
+            items = self.list_items()
+            while numbers and self.many(
+                message, field, name, seen, text_numbers.listed(self.text.content, self.tokens.token.start)
+            ):
+                continue
+            for _ in items:
                 self.one_value(message, entry, field, self.tokens.token, seen)
         else:
             self.one_value(message, entry, field, name, seen)
 
+    def many(
+        self, message: Message, field: Field, at: Token, seen: dict[str, int], found: tuple[list[float], int] | None
+    ) -> bool:
+        """Take a run of plain numbers, if one was found."""
+        if found is None:
+            return False
+        values, end = found
+        self.occurrence(message, field, at, seen)
+        seen[field.name] += len(values) - 1
+        getattr(message, field.name).extend(values)
+        self.tokens.jump(end)
+        return True
+
     def one_value(self, message: Message, entry: MessageType, field: Field, at: Token, seen: dict[str, int]) -> None:
         start = self.tokens.token.start
+        self.count(start)
         index = self.occurrence(message, field, at, seen)
         try:
             value = self.value(entry, field)
@@ -254,6 +256,12 @@ class _Parser:
             self.parsed.used.add((entry.name, f"{field.name}={token.text}"))
             return text_values.enum(field, token.kind, token.text, negative, self.schema.enum_values(entry.name, field))
         return text_values.scalar(field, token.kind, token.text, negative)
+
+    def count(self, at: int) -> None:
+        """One more value that is read by itself."""
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise self.text.error(at, f"more than {MAX_VALUES} values: no real network has so many")
 
     def occurrence(self, message: Message, field: Field, at: Token, seen: dict[str, int]) -> int:
         """Count one more of this field and keep its place. Protobuf of Caffe's age refuses a second one that is not repeated."""
@@ -289,6 +297,7 @@ class _Parser:
 
     def skip_value(self, colon: bool, depth: int) -> None:
         tokens = self.tokens
+        self.count(tokens.token.start)
         if depth > MAX_DEPTH:
             raise self.text.error(tokens.token.start, f"messages are nested deeper than {MAX_DEPTH}")
         if tokens.token.kind == "symbol" and tokens.token.text in _CLOSING:
@@ -324,7 +333,7 @@ class _Parser:
             self.fault(offset, f"{owner or 'the message'} lacks its required field {name}", f"{name}: value")
 
     def fault(self, offset: int, problem: str, hint: str | None) -> None:
-        self.faults.append(_Fault(offset, problem, hint))
+        self.faults.append(Fault(offset, problem, hint))
         if len(self.faults) >= MAX_FAULTS:
             raise self.combined()
 
@@ -336,21 +345,7 @@ class _Parser:
         return self.text.error(token.start, f"expected {wanted}, found {found}", hint=hint)
 
     def combined(self) -> PrototxtError:
-        """One error for everything gathered, in the order of the text."""
-        faults = sorted(self.faults, key=lambda fault: fault.offset)
-        if len(faults) == 1:
-            hints = [hint for hint in (faults[0].hint, self.unknown_hint()) if hint]
-            return self.text.error(faults[0].offset, faults[0].problem, hint=", or ".join(hints) or None)
-        first = self.text.position(faults[0].offset)
-        lines = [f"{self.text.source}: {len(faults)} fields or values are wrong"]
-        for fault in faults[:_SHOWN]:
-            line, column = self.text.position(fault.offset)
-            near = f"; nearest: {fault.hint}" if fault.hint else ""
-            lines.append(f"  {f'{line}:{column}':<8} {fault.problem}{near}")
-        if len(faults) > _SHOWN:
-            lines.append(f"  ... and {len(faults) - _SHOWN} more")
-        lines.append(self.text.caret(faults[0].offset))
-        return PrototxtError("\n".join(lines), line=first.line, column=first.column, hint=self.unknown_hint())
+        return combined(self.text, self.faults, self.unknown_hint())
 
     def unknown_hint(self) -> str | None:
         unknown = self.parsed.unknown and not self.allow_unknown

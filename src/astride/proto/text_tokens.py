@@ -102,6 +102,11 @@ class Tokens:
             raise self._unreadable(at)
         return left
 
+    def jump(self, offset: int) -> None:
+        """Go on at a place that lies ahead."""
+        self._next = offset
+        self.advance()
+
     def take(self, symbol: str) -> bool:
         """Step over this symbol if it is in view."""
         if self.token.kind == "symbol" and self.token.text == symbol:

@@ -140,9 +140,13 @@ def write_solverstate(path: str | os.PathLike[str], message: Message, history: S
     _weave(path, skeleton, arrays, Schema.of(message))
 
 
-def write_weights(path: str | os.PathLike[str], layers: Mapping[str, Sequence[NDArray[Any]]]) -> None:
-    """Write weights alone, as HDF5 in Caffe's layout: layer name -> its parameters."""
-    hdf5.write_weights(os.fspath(path), layers)
+def write_weights(
+    path: str | os.PathLike[str],
+    layers: Mapping[str, Sequence[NDArray[Any]]],
+    diffs: Mapping[str, Sequence[NDArray[Any]]] | None = None,
+) -> None:
+    """Write weights alone, as HDF5 in Caffe's layout: layer name -> its parameters, and likewise their gradients."""
+    hdf5.write_weights(os.fspath(path), layers, diffs)
 
 
 def read_blob(source: Source, *, name: str | None = None) -> BlobArray:
