@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import lru_cache
 from typing import Any
@@ -74,3 +75,13 @@ def load_object(code: bytes, names: tuple[str, ...]) -> tuple[int, ...]:
         engine.finalize_object()
         _loaded.append(engine)
         return tuple(int(engine.get_function_address(name)) for name in names)
+
+
+def _unlock() -> None:
+    """After a fork nobody is left who could release the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
