@@ -15,8 +15,10 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ... import settings
+from ..protocol import Array
 from .cache import functions
 from .machine import machine
 
@@ -28,6 +30,39 @@ MOST = 256
 """Workers a process may have."""
 
 Launch = Callable[..., None]
+
+_kernels: dict[int, Launch] = {}
+"""Kernels as functions, by their addresses."""
+
+
+def run(
+    kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int | None = None
+) -> None:
+    """Run a kernel over `total` units, `chunk` at a time. Addresses are trusted: the caller has checked every size.
+
+    A call of one chunk, or with one thread allowed, runs here and wakes nobody.
+    """
+    if total > chunk:
+        allowed = threads or settings.threads()
+        if allowed > 1:
+            workers().launch(kernel, geometry, a, b, c, d, total, chunk, allowed)
+            return
+    call = _kernels.get(kernel)
+    if call is None:
+        word = ctypes.c_int64
+        call = _kernels[kernel] = ctypes.CFUNCTYPE(None, *[word] * 7)(kernel)
+    call(geometry, a, b, c, d, 0, total)
+
+
+_byte: Callable[[Any], Any] = ctypes.c_char.from_buffer
+
+
+def address_of(array: Array) -> int:
+    """Where an array's numbers begin."""
+    try:
+        return ctypes.addressof(_byte(array))  # a third of the time; not for what is read-only, empty or bfloat16
+    except (TypeError, ValueError, BufferError):
+        return int(array.ctypes.data)
 
 
 @lru_cache(None)
@@ -56,30 +91,28 @@ class Workers:
         self._asleep = 0
         self._rings = 0
         self._ended = False
+        self._most = MOST
 
-    def launch(
-        self, kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int | None = None
-    ) -> None:
-        """Run a kernel over `total` units, `chunk` at a time. Addresses are trusted: the caller has checked every size.
-
-        A call of one chunk, or with one thread allowed, runs here and wakes nobody.
-        """
-        helpers = 0
-        if total > chunk:
-            helpers = min((threads or settings.threads()) - 1, -(-total // chunk) - 1, MOST)
-            if helpers > len(self._threads):
-                self._start(helpers)
-            if self._asleep and helpers:
-                self._ring()
+    def launch(self, kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int) -> None:
+        """Run a kernel over `total` units, `chunk` at a time, on up to so many threads, the caller's included."""
+        helpers = min(threads - 1, -(-total // chunk) - 1, MOST)
+        if helpers > len(self._threads):
+            self._start(helpers)
+        if self._asleep and helpers:
+            self._ring()
         _driver()[0](self.state, kernel, geometry, a, b, c, d, total, chunk, helpers)
 
     def _start(self, count: int) -> None:
         with self._bell:
-            while len(self._threads) < count and not self._ended:
+            while len(self._threads) < min(count, self._most):
                 number = len(self._threads)
                 thread = threading.Thread(target=self._attend, args=(number,), name=f"astride-{number}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system has no more threads, or the process ends: those that are there do
+                    self._most = number
+                    return
                 self._threads.append(thread)
-                thread.start()
 
     def _ring(self) -> None:
         with self._bell:
@@ -106,7 +139,7 @@ class Workers:
     def stop(self) -> None:
         """Send every worker home and wait for it."""
         with self._bell:
-            self._ended = True
+            self._ended, self._most = True, 0
             self._bell.notify_all()
         _driver()[2](self.state)
         for thread in self._threads:
