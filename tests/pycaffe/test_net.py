@@ -11,7 +11,8 @@ import pytest
 
 from astride import load_caffe
 from astride import pycaffe as caffe
-from astride.errors import AstrideError, ModelFileError, UnsupportedError
+from astride.errors import AstrideError, ModelFileError
+from astride.proto import read_caffemodel
 
 from .texts import LEARNS, SMALL, written
 
@@ -318,8 +319,9 @@ def test_weights_in_hdf5(net: caffe.Net) -> None:
         other = caffe.Net("net.prototxt", caffe.TEST)
         load(other)
         assert all((a.data == b.data).all() for n in net.params for a, b in zip(net.params[n], other.params[n]))
-    with pytest.raises(UnsupportedError, match="gradients are not written"):
-        net.save_hdf5("net.weights", True)
+    net.params["ip"][1].diff[...] = 3
+    net.save_hdf5("net.weights", True)
+    assert (read_caffemodel("net.weights").blobs[-1][1].diff == 3).all()
 
 
 def test_share_with(net: caffe.Net) -> None:

@@ -135,7 +135,6 @@ def test_the_older_enumeration_of_types() -> None:
         ('type: "AdamW"', UnsupportedError, "one of SGD"),
         ('type: "AdaGrad"', ArgumentError, "AdaGrad has no momentum"),
         ('regularization_type: "L3"', UnsupportedError, "L2 or L1"),
-        ("snapshot_diff: true", UnsupportedError, "snapshot_diff"),
         ("iter_size: 0", ArgumentError, "iter_size >= 1: 0"),
         ("average_loss: 0", ArgumentError, "average_loss >= 1: 0"),
         ("test_iter: 0 test_interval: 1", ArgumentError, "test_iter >= 1: 0"),

@@ -12,7 +12,7 @@ import pytest
 
 from astride.caffe import load_caffe
 from astride.errors import ModelFileError
-from astride.proto import read_solverstate
+from astride.proto import read_caffemodel, read_solverstate
 from astride.train import Communicator, SnapshotWritten
 
 from .nets import NET, samples, small_solver, values
@@ -69,6 +69,22 @@ def test_snapshots_in_hdf5_go_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
     resumed.restore(written.state)
     resumed.step(3)
     assert values(resumed) == values(unbroken)
+
+
+@pytest.mark.parametrize("form", ["", HDF5])
+def test_the_last_update_beside_the_weights(form: str, tmp_path: Path) -> None:
+    if form:
+        pytest.importorskip("h5py")
+    solver = small_solver(form + "snapshot_diff: true")
+    solver.step(2)
+    file = read_caffemodel(solver.snapshot(tmp_path).model)
+    stored = {layer.name: blobs for layer, blobs in zip(file.layers, file.blobs) if blobs}
+    for name, parameters in solver.net.params.items():
+        for parameter, blob in zip(parameters, stored[name], strict=True):
+            assert blob.diff is not None and (blob.diff == parameter.diff).all() and parameter.diff.any()
+            assert (blob.data == parameter.data).all()
+    plain = read_caffemodel(small_solver(form).snapshot(tmp_path / "plain").model)
+    assert all(blob.diff is None for blobs in plain.blobs for blob in blobs)
 
 
 def test_hdf5_weights_of_another_net_are_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike, fspath
 
 from ..net import Net
-from ..proto import Message, format, write_caffemodel
+from ..proto import BlobArray, Message, format, write_caffemodel
 from ..proto import write_weights as write_weights_hdf5
 
 
@@ -22,13 +22,19 @@ class CaffeFormat:
             layer.ClearField("blobs")
         return format(message)
 
-    def save(self, net: Net, path: str | PathLike[str]) -> None:
-        """The network as .caffemodel, atomically; by a name that ends in .h5 its weights alone, as HDF5."""
+    def save(self, net: Net, path: str | PathLike[str], *, diffs: bool = False) -> None:
+        """The network as .caffemodel, atomically; by a name that ends in .h5 its weights alone, as HDF5.
+
+        With `diffs` the parameters' gradients are written, too.
+        """
         if fspath(path).endswith(".h5"):
-            write_weights_hdf5(path, {name: [p.data for p in parameters] for name, parameters in net.params.items()})
+            weights = {name: [p.data for p in parameters] for name, parameters in net.params.items()}
+            gradients = {name: [p.diff for p in parameters] for name, parameters in net.params.items()} if diffs else None
+            write_weights_hdf5(path, weights, gradients)
             return
         message = self.current(net)
-        write_caffemodel(path, message, [[p.data for p in net.params.get(layer.name, [])] for layer in message.layer])
+        owned = [net.params.get(layer.name, []) for layer in message.layer]
+        write_caffemodel(path, message, [[BlobArray.of(p.data, p.diff if diffs else None) for p in own] for own in owned])
 
     def current(self, net: Net) -> Message:
         """A copy of the message in which the inputs have the shapes they have in the network."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, ModelFileError, UnsupportedError
+from ..errors import ArgumentError, ModelFileError
 from ..layers.source import Source as Samples
 from ..net import Net
 from ..proto import Parsed, Source
@@ -203,7 +203,6 @@ def _prefix(file: Path | None, message: Any, given: str | os.PathLike[str] | Non
 
 def settings_of(message: Any, tests: int, seed: int | None, prefix: str) -> Settings:
     """The numbers of a SolverParameter for so many test nets; `seed` goes before its own."""
-    _refuse(message)
     policy = Policy(
         name=message.lr_policy,
         base_lr=message.base_lr,
@@ -232,13 +231,8 @@ def settings_of(message: Any, tests: int, seed: int | None, prefix: str) -> Sett
         snapshot=message.snapshot,
         snapshot_prefix=prefix,
         snapshot_format=enum_name(message, "snapshot_format"),
+        snapshot_diff=message.snapshot_diff,
         snapshot_after_train=message.snapshot_after_train,
         debug_info=message.debug_info,
         seed=own_seed if seed is None else seed,
     )
-
-
-def _refuse(message: Any) -> None:
-    """What the solver asks for and nothing here does."""
-    if message.snapshot_diff:
-        raise UnsupportedError("snapshots hold no gradients here", given={"snapshot_diff": True}, hint="snapshot_diff: false")

@@ -16,6 +16,6 @@ class Format(Protocol):
         """The network as text, without weights."""
         ...
 
-    def save(self, net: Net, path: str | PathLike[str]) -> None:
-        """The network with its weights, atomically."""
+    def save(self, net: Net, path: str | PathLike[str], *, diffs: bool = False) -> None:
+        """The network with its weights, and their gradients if asked for, atomically."""
         ...

@@ -349,9 +349,9 @@ class Net:
 
     # -- files
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the network with its weights, atomically, in the format it came in."""
-        self._format().save(self, path)
+    def save(self, path: str | PathLike[str], *, diffs: bool = False) -> None:
+        """Write the network with its weights, and their gradients if asked for, atomically, in the format it came in."""
+        self._format().save(self, path, diffs=diffs)
 
     def to_prototxt(self) -> str:
         """The network as text, with the inputs' shapes of now."""

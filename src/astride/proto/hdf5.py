@@ -54,8 +54,10 @@ def write_weights(
     """Write each layer's parameters, and their gradients if they are given, whole or not at all."""
     with atomic_file(path) as temporary, _h5py().File(temporary, "w") as file:
         for root, named in (("data", layers), ("diff", diffs)):
-            top = None if named is None else file.create_group(root)
-            for name, arrays in (named or {}).items():
+            if named is None:
+                continue
+            top = file.create_group(root)
+            for name, arrays in named.items():
                 group = top.create_group(name)
                 for index, array in enumerate(arrays):
                     group.create_dataset(str(index), data=np.ascontiguousarray(array))

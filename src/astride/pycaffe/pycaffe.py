@@ -15,7 +15,6 @@ import numpy as np
 
 from ..caffe.load import load_caffe
 from ..caffe.weights import load_weights
-from ..errors import UnsupportedError
 from ..layers import Blob
 from ..layers.memory_data import MemoryData
 from ..layers.python import Python
@@ -316,12 +315,9 @@ class Net:
         self._net.save(filename)
 
     def save_hdf5(self, filename: FilePath, write_diff: bool = False) -> None:
-        """Write the weights alone, as HDF5 in Caffe's layout."""
-        if write_diff:
-            raise UnsupportedError(
-                "gradients are not written into files here", given={"write_diff": True}, hint="write_diff=False"
-            )
-        write_weights(filename, {name: [blob.data for blob in blobs] for name, blobs in self.params.items()})
+        """Write the weights alone, and their gradients if asked for, as HDF5 in Caffe's layout."""
+        diffs = {name: [blob.diff for blob in blobs] for name, blobs in self.params.items()} if write_diff else None
+        write_weights(filename, {name: [blob.data for blob in blobs] for name, blobs in self.params.items()}, diffs)
 
     def load_hdf5(self, filename: FilePath) -> None:
         """Load weights from HDF5; the same as copy_from, which sees what a file is."""

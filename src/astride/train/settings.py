@@ -20,7 +20,8 @@ class Settings:
 
     `debug_info` lets the net log every blob in the iterations that `display` shows. `clip_gradients` below 0 clips nothing.
     `test_iter` has one entry per test net. `seed` starts fillers and masks; None leaves them to chance. `snapshot_prefix` is
-    the path that snapshot names begin with; `snapshot_format` is BINARYPROTO or HDF5.
+    the path that snapshot names begin with; `snapshot_format` is BINARYPROTO or HDF5;
+    `snapshot_diff` has the weights' last updates, which stand in their diffs, written beside them.
     """
 
     policy: Policy
@@ -40,6 +41,7 @@ class Settings:
     snapshot: int = 0
     snapshot_prefix: str = "net"
     snapshot_format: str = "BINARYPROTO"
+    snapshot_diff: bool = False
     snapshot_after_train: bool = True
     debug_info: bool = False
     seed: int | None = None

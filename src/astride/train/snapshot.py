@@ -34,7 +34,7 @@ def write(solver: Solver, prefix: Path) -> SnapshotWritten:
     state = prefix.with_name(f"{prefix.name}_iter_{solver.iter}.solverstate{ending}")
     if solver.communicator.rank == 0:
         make_folder(prefix.parent)
-        solver.net.save(model)
+        solver.net.save(model, diffs=solver.settings.snapshot_diff)
         record = message("SolverState")(iter=solver.iter, learned_net=str(model), current_step=solver.current_step)
         write_solverstate(state, record, solver.history)
     return SnapshotWritten(solver.iter, model, state)
