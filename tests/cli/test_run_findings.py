@@ -66,6 +66,12 @@ def test_several_images_go_to_a_folder(detector: tuple[str, ...]) -> None:
     done = astride(*detector, "second.png", "--save", "drawn/")
     assert sorted(path.name for path in Path("drawn").iterdir()) == ["photo.png", "second.png"]
     assert "wrote drawn/photo.png" in done.err
+    Path("other").mkdir()
+    Image.open("photo.png").save("other/photo.png")
+    astride(*detector, "other/photo.png", "--save", "both/")
+    assert sorted(path.name for path in Path("both").iterdir()) == ["photo.png", "photo_2.png"]
+    np.save("array.npy", np.zeros((3, 32, 32), np.float32))
+    assert "array.npy: nothing to draw" in astride(*detector[:3], "array.npy", "--save", "none/").err
     assert "a folder" in astride(*detector, "second.png", "--save", "found.png", status=1).err
 
 

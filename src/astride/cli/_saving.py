@@ -76,8 +76,8 @@ class Blobs:
         atomic_write(self.path, [buffer.getvalue()])
 
 
-def draw(target: Path, file: Path, findings: Sequence[Finding]) -> Path | None:
-    """Draw what was found on the image and write it; None where nothing can be drawn."""
+def draw(target: Path, file: Path, findings: Sequence[Finding], written: set[Path]) -> Path | None:
+    """Draw what was found on the image and write it; None where nothing can be drawn. What was written before is left."""
     from PIL import Image
 
     pixels = np.rint(load_image(file) * 255).astype(np.uint8).transpose(1, 2, 0)
@@ -95,9 +95,14 @@ def draw(target: Path, file: Path, findings: Sequence[Finding]) -> Path | None:
         except OSError as error:
             raise ModelFileError("cannot make the folder", given={"save": str(target)}, because=str(error)) from error
         path = target / f"{file.stem}.png"
+        count = 1
+        while path in written:  # images of one name from several folders
+            count += 1
+            path = target / f"{file.stem}_{count}.png"
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, FORMATS.get(path.suffix.lower(), "PNG"))
     atomic_write(path, [buffer.getvalue()])
+    written.add(path)
     return path
 
 

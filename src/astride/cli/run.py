@@ -150,6 +150,7 @@ def _run(
         taken = prepared.recipe.said()
         note(f"images {prepared}" + (f" ({taken})" if taken else ""))
     results: list[dict[str, Any]] = []
+    written: set[Path] = set()
     console, progress = to_stdout(), to_stderr()
     hidden = len(files) < 2 or not progress.is_terminal
     for file in track(files, "running", console=progress, transient=True, disable=hidden):
@@ -166,7 +167,7 @@ def _run(
             if kept is not None:
                 kept.add(str(file), sample, detected)
         if save is not None and kept is None:
-            _draw(save, file, list(found.values()), size is None, results)
+            _draw(save, file, None if size is None else list(found.values()), results, written)
     if kept is not None:
         kept.write(detected)
         if not quiet:
@@ -174,10 +175,11 @@ def _run(
     return results
 
 
-def _draw(save: Path, file: Path, findings: list[Finding], is_array: bool, results: list[dict[str, Any]]) -> None:
+def _draw(save: Path, file: Path, findings: list[Finding] | None, results: list[dict[str, Any]], written: set[Path]) -> None:
+    """Draw the findings of an image; there are none to draw of an array."""
     from ._saving import draw
 
-    path = None if is_array else draw(save, file, findings)
+    path = None if findings is None else draw(save, file, findings, written)
     note(f"wrote {path}" if path is not None else f"{file}: nothing to draw")
     results[-1]["drawn"] = None if path is None else str(path)
 
