@@ -154,12 +154,15 @@ def cube_root(f: Function, x: Value) -> Value:
     whole = kind.replace(real, f"i{BITS[real]}")
     # A third of the exponent: bits / 3 + 2/3 of the bias, less what makes the worst relative error smallest.
     magic = 0x2A9F7893782DA1CE if real == "double" else 0x2A555556
-    bits = x.bits(whole)
+    tiny, up = x < (2.0**-1022 if real == "double" else 2.0**-126), 54 if real == "double" else 24
+    scaled = f.select(tiny, x * 2.0**up, x)  # a subnormal's bits say less of its exponent
+    bits = scaled.bits(whole)
     third = f.emit(whole, f"udiv {whole} {bits.text}, {f.value(whole, 3).text}")
     y = (third + magic).bits(kind)
     for _ in range(3 if real == "double" else 2):
-        cube = y * y * y
-        y = y * ((cube + x * 2.0) / (cube * 2.0 + x))
-    y = y - (y * y * y - x) / (y * y * 3.0)
+        over = y / scaled * y * y  # y^3 / x, which stays near 1 where y^3 would leave the type's range
+        y = y * ((over + 2.0) / (over * 2.0 + 1.0))
+    y = y - (y - scaled / (y * y)) / 3.0
+    y = f.select(tiny, y * 2.0 ** (-up // 3), y)
     keep = x.eq(0.0) | ~(x < math.inf)
     return f.select(keep, x, y)
