@@ -1,4 +1,4 @@
-"""Shapes, operations and bytes of a network's layers, counted as OpenCV counts them."""
+"""Shapes, operations and bytes of a network's layers, in the terms of OpenCV."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class Costs:
     def flops(self, node: Node) -> int:
         """Two for each multiplication and addition, and one an output for its bias; a few an output elsewhere.
 
-        Convolution, InnerProduct and Pooling as OpenCV 4.14; types that only move numbers have none; others one an output.
+        A convolution without groups, max pooling and most functions of one number as in OpenCV 4.14, which counts a grouped
+        convolution as dense. Types that only move numbers, and those not listed here, have none.
         """
         layer, bottoms = node.layer, self._blobs[node.name]
         count = sum(math.prod(self._shapes[name]) for name in node.tops)
