@@ -295,3 +295,16 @@ def test_values_that_change_numbers_are_refused(dialect: str, fields: str, probl
     with pytest.raises(UnsupportedError) as caught:
         load_caffe(text)
     assert any(problem in field for field in caught.value.given["fields"])
+
+
+@pytest.mark.parametrize("dialect", [None, "ssd"])
+def test_a_layer_of_one_fork_beside_fields_of_another(dialect: str | None) -> None:
+    """ShuffleChannel with its default beside SSD's Permute: both find their fields; the numbers are SSD's."""
+    text = NET.format(
+        layer("Permute", "permute_param { order: [0, 2, 3, 1] }", top="p") + layer("ShuffleChannel", "", bottom="p")
+    )
+    net = load_caffe(text, dialect=dialect)
+    assert net.blobs["out"].shape == (1, 7, 7, 4)
+    parsed = read_text(text, dialect=dialect)
+    assert parsed.message.layer[1].DESCRIPTOR.fields_by_name["permute_param"].number == 202
+    assert parsed.message.layer[2].shuffle_channel_param.group == 1

@@ -235,7 +235,7 @@ def states() -> Iterator[Case]:
     for fields in (
         b"", b"base_lr: nan", b"max_iter: -1", b"lr_policy: 'nobody'", b"type: 'Nobody'", b"solver_type: SGD", b"stepsize: 0",
         b"iter_size: 0", b"iter_size: -3", b"test_iter: 5", b"max_iter: 1.5", b"weights: '/nowhere'", b"random_seed: -5",
-        b"momentum: 1e999", b"snapshot_diff: true", b"average_loss: 0", b"display: -1", b"test_state { } test_state { }",
+        b"momentum: 1e999", b"type: 'SGD' type: 'SGD'", b"average_loss: 0", b"display: -1", b"test_state { } test_state { }",
     ):  # fmt: skip
         yield fields.decode() or "twice", "solver", small + fields if fields else small * 2
 

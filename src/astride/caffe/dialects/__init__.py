@@ -86,15 +86,24 @@ def schema(dialect: str | None = None) -> Schema:
         for fork in FORKS.values():
             merged = merged.merged(ANY, fork.messages, enums=fork.enums, wins=False)
         return merged
-    chosen = Schema.bvlc()
+    return _laid_over(Schema.bvlc(), dialect)
+
+
+@cache
+def complete(dialect: str) -> Schema:
+    """A dialect's schema with every other fork's names besides: for text of layers of several forks. Its own numbers stay."""
+    return _laid_over(schema(ANY), dialect)
+
+
+def _laid_over(ground: Schema, dialect: str) -> Schema:
     # The last first: whoever comes later in the loop wins, and that is to be the first named.
     for name in reversed(_names(dialect)):
         if name.endswith(".proto"):
             fork = from_proto(Path(name))
-            chosen = chosen.merged(dialect, shared_enums(fork), enums=fork.enums, wins=True)
+            ground = ground.merged(dialect, shared_enums(fork), enums=fork.enums, wins=True)
         elif name != "bvlc":
-            chosen = chosen.merged(dialect, FORKS[name].messages, enums=FORKS[name].enums, wins=True)
-    return chosen
+            ground = ground.merged(dialect, FORKS[name].messages, enums=FORKS[name].enums, wins=True)
+    return ground
 
 
 def _names(dialect: str) -> list[str]:

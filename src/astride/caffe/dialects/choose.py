@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ...errors import ArgumentError, ModelFileError, PrototxtError
 from ...proto import NetFile, Parsed, Schema, Source, open_model, parse, read_caffemodel
 from ...proto.wire_survey import Reading, Surprise, survey
-from . import ANY, DIALECTS, FORKS, schema
+from . import ANY, DIALECTS, FORKS, complete, schema
 
 _SHOWN = 20
 
@@ -27,22 +27,24 @@ def read_text(
     """
     opened = open_model(source, expect="prototxt", name=name)
 
-    def read(dialect: str, allow: bool = allow_unknown_fields) -> Parsed:
-        return parse(opened.view, message_name, source=opened.name, allow_unknown_fields=allow, schema=schema(dialect))
+    def read(schema: Schema, allow: bool = allow_unknown_fields) -> Parsed:
+        return parse(opened.view, message_name, source=opened.name, allow_unknown_fields=allow, schema=schema)
 
     if dialect is not None:
         try:
-            return read(dialect)
+            strict = read(schema(dialect))
         except PrototxtError as error:
-            error.hint = _other_dialect(read, dialect) or error.hint
+            error.hint = _other_dialect(lambda: read(schema(ANY), True), dialect) or error.hint
             raise
-    parsed = read(ANY)
+        # Layers of other forks, which need no fields, find the defaults of theirs.
+        return strict if strict.unknown else read(complete(dialect))
+    parsed = read(schema(ANY))
     chosen = text_dialect(parsed.used)
     if chosen == "bvlc":
         # BVLC's fields keep their numbers in the schema of all, so this message is BVLC's already.
         return parsed
     try:
-        return read(chosen)
+        return read(complete(chosen))
     except PrototxtError:
         # A fork can have one name with another type: the text was read, in the schema of all.
         return parsed
@@ -72,10 +74,10 @@ def _has(dialect: Schema, message: str, field: str) -> bool:
     return not value or value.isdigit() or value in dialect.enum_values(message, known)
 
 
-def _other_dialect(read: Callable[[str, bool], Parsed], dialect: str) -> str | None:
+def _other_dialect(read: Callable[[], Parsed], dialect: str) -> str | None:
     """What to suggest where a text has fields that the dialect asked for lacks."""
     try:
-        chosen = text_dialect(read(ANY, True).used)
+        chosen = text_dialect(read().used)
     except PrototxtError:
         return None
     return f'dialect="{chosen}", or none, to have it chosen' if chosen not in (dialect, "bvlc") else None
