@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from ..protocol import Kernel
 
-OPERATORS = frozenset({"max_pool", "min_pool", "avg_pool", "lp_pool"})
+OPERATORS = frozenset({"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool"})
 """Operators with kernels: modules of these names."""
 
 

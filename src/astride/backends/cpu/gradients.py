@@ -18,6 +18,7 @@ from ..protocol import offset_dtype
 from .ir import Function, Value
 from .ir_types import BITS, lanes, vector
 from .numbers import NUMBERS, Number, converted
+from .powers import power
 from .sums import ACCUMULATORS, whole_quotient
 
 
@@ -129,12 +130,12 @@ class Gather:
             assert other is not None
             here = other.eq(f.splat(number.to(spec.index), self.lanes))
             given = dy if self._sign is None else dy * self._sign
-            self.total.set(f.select(here, total + given, total))
+            self.total.set(total + f.select(here, given, 0))  # not a masked store, which CPUs are slow to read again
         elif spec.kind == "share":
             self.total.set(total + dy)
         elif spec.kind == "match":
             assert other is not None and self._x is not None
-            self.total.set(f.select(self._matches(other, dy), total + dy, total))
+            self.total.set(total + f.select(self._matches(other, dy), dy, 0))
         else:
             assert other is not None
             self.total.set(total + self._slope(other) * dy)
@@ -166,11 +167,15 @@ class Gather:
             one = f.value(self._kind, 1.0)
             slope = f.select(x > 0.0, one, f.select(x < 0.0, -one, x)) if spec.form is LpForm.ABSOLUTE else one
         else:
-            slope = ratio * ratio
+            base = f.unary("fabs", ratio) if spec.form is LpForm.ABSOLUTE else ratio
+            slope = ratio * ratio if spec.p == 3 else power(f, base, spec.p - 1)
             if spec.form is LpForm.ABSOLUTE:
                 slope = f.select(x.eq(0.0), ratio, f.binary("copysign", slope, x))
+        silent = y.eq(0.0)
+        if spec.p < 0:  # a sum of 0 has an infinite result
+            silent = silent | f.unary("fabs", y).eq(math.inf)
         zero = 0.0
         if spec.zero_window is ZeroWindow.FORMULA:
             zero = 1.0 if spec.p == 1 and spec.form is not LpForm.ABSOLUTE else math.nan
-        return f.select(y.eq(0.0), f.value(self._kind, zero), slope)
+        return f.select(silent, f.value(self._kind, zero), slope)
 

@@ -43,7 +43,7 @@ factor."""
 def forward(spec: Spec, machine: Machine) -> str:
     """The module of `forward`: a is x, b is y, c the offsets; units are rows (image, depth, height) of y."""
     f = kernel_function("forward")
-    channels = f.field(f.geometry, CHANNELS)
+    channels, lanes, count = f.field(f.geometry, CHANNELS), width(spec, machine), blocks(spec, machine)
     size, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
     tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
     pixel = channels * spec.number.bytes
@@ -60,9 +60,9 @@ def forward(spec: Spec, machine: Machine) -> str:
             results = Place(f.b, f.c).moved(f, spec, place)
             some = (axes[0].count * axes[1].count * axes[2].count) > 0
             with f.when(some, likely=True) as none:
-                _channels(f, spec, machine, channels, _over_taps(f, spec, axes, kernel, steps, x, place, results))
+                over_channels(f, channels, lanes, count, _over_taps(f, spec, axes, kernel, steps, x, place, results))
                 with none.otherwise():
-                    _channels(f, spec, machine, channels, _without_taps(f, spec, axes, results))
+                    over_channels(f, channels, lanes, count, _without_taps(f, spec, axes, results))
     return module(f)
 
 
@@ -114,6 +114,7 @@ def backward(spec: Gradient, machine: Machine) -> str:
     """The module of `backward`: a is dx, b is dy, c the offsets or y, d is x; units are rows (image, depth, height) of dx."""
     f = kernel_function("backward")
     number, channels = spec.number, f.field(f.geometry, CHANNELS)
+    lanes, count = width(spec, machine), blocks(spec, machine)
     size, out, kernel = (fields(f, start) for start in (SIZE, OUT, KERNEL))
     firsts = [f.at(f.geometry, f.field(f.geometry, COVERS + axis)) for axis in range(3)]
     entries = [f.at(f.geometry, f.field(f.geometry, COVERS + 3 + axis)) for axis in range(3)]
@@ -145,7 +146,7 @@ def backward(spec: Gradient, machine: Machine) -> str:
                 for state, k in zip(states, at, strict=True):
                     f.store(spec.narrow(f, state.result()), f.at(dx, k * number.bytes))
 
-            _channels(f, spec, machine, channels, body)
+            over_channels(f, channels, lanes, count, body)
     return module(f)
 
 
@@ -158,10 +159,13 @@ def width(spec: Spec | Gradient, machine: Machine) -> int:
     return machine.lanes(spec.index if spec.offsets else spec.number.computed if isinstance(spec, Extreme) else spec.accumulate)
 
 
-def _channels(f: Function, spec: Spec | Gradient, machine: Machine, channels: Value, body: Body) -> None:
+def blocks(spec: Spec | Gradient, machine: Machine) -> int:
+    """Vectors taken at once."""
+    return 2 if spec.offsets or machine.registers < 32 else 4
+
+
+def over_channels(f: Function, channels: Value, lanes: int, blocks: int, body: Body) -> None:
     """All channels: in blocks of several vectors, then single vectors, then what is left. A channel may be computed twice."""
-    lanes = width(spec, machine)
-    blocks = 2 if spec.offsets or machine.registers < 32 else 4
     done = f.variable("i64", 0)
     for count in dict.fromkeys((blocks, 1)):
         start = done.get()

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import settings
 from ...plan import PoolPlan, StridedAxis
-from ...plan.kinds import Divisor, Edge, Empty, Layout, LpForm, Reduce, Start, Tie
+from ...plan.kinds import Divisor, Edge, Empty, Layout, Reduce, Start, Tie
 from ..protocol import Array, Arrays, Saved, offset_dtype
-from ..reference._windows import counts_inside
-from . import line_quick, pool_first, pool_first_gradient, pool_last
+from . import line_quick, pool_first, pool_first_gradient, pool_last, powers
 from .cache import functions
+from .edges import apart, axes_read, fold, grow, grown_shape, in_float32, taps_inside
 from .extremes import Extreme, Matching
 from .gradients import Gradient
 from .line import BUFFER, TOGETHER, Across, Wide
@@ -26,7 +25,7 @@ from .numbers import NUMBERS
 from .sums import ACCUMULATORS, POWERS, Sum
 from .tables import Geometry, covers, windows
 from .window import Spec
-from .workers import workers
+from .workers import address_of, run
 
 CHUNK_BYTES = 1 << 17
 """About as much memory as one thread takes at once."""
@@ -37,14 +36,15 @@ KEPT = 512
 
 @dataclass(slots=True)
 class Schedule:
-    """How a plan is computed: the kernel's address, its geometry, and how many units of the output one image has."""
+    """How a plan is computed: the kernel's address, its geometry, how many units of the output one image (plane, where the
+    channels come first) has, and how many a thread takes at once."""
 
     plan: PoolPlan
     address: int
     geometry: Geometry
     spec: Any
     units: int
-    unit_bytes: int
+    chunk: int
 
 
 _schedules: dict[tuple[int, str, int], Schedule] = {}
@@ -54,21 +54,12 @@ def declines(plan: PoolPlan) -> str | None:
     """Why this backend does not pool by a plan; None if it does."""
     if plan.dtype not in NUMBERS:
         return f"no kernels for {plan.dtype}"
-    if plan.edge is not Edge.SKIP:
-        return f"no kernels for edge {plan.edge}: the input would be grown first"
-    if any(isinstance(axis, StridedAxis) and axis.input_dilation > 1 for axis in plan.axes):
-        return "no kernels for input dilation"
     if plan.reduce in (Reduce.AVERAGE, Reduce.LP) and plan.accumulate not in ACCUMULATORS:
         return f"no kernels that sum in {plan.accumulate}"
-    if plan.reduce is Reduce.LP and not math.isinf(plan.p):
-        if plan.p not in POWERS:
-            return f"no kernels for norms of order {plan.p:g}"
-        if plan.dtype == "float64" and plan.lp_scaled:
-            return "no kernels for float64 norms that scale"
-        if not NUMBERS[plan.dtype].floating:
-            return "no kernels for norms of integers"
-    if plan.reduce in (Reduce.STOCHASTIC, Reduce.STOCHASTIC_MEAN):
-        return "no kernels for draws"
+    if plan.reduce is Reduce.LP and not NUMBERS[plan.dtype].floating:
+        return "no kernels for norms of integers"
+    if plan.reduce is Reduce.LP and not math.isinf(plan.p) and plan.p not in POWERS and not powers.known():
+        return f"no power function for norms of order {plan.p:g}"
     return None
 
 
@@ -99,15 +90,21 @@ class Shape3:
         return [channels, *self.sizes, *self.outs, *self.kernels, *self.dilations, factor]
 
 
-def _shape3(plan: PoolPlan) -> Shape3:
-    axes, missing = plan.axes, 3 - len(plan.axes)
+def shape3(plan: PoolPlan, close: bool = False) -> Shape3:
+    """With `close` taps are numbered as if those between stretched pixels were not there."""
+    axes, missing = axes_read(plan), 3 - len(plan.axes)
+    taps = [taps_inside(axis) for axis in axes]
     return Shape3(
         three([axis.size for axis in axes], 1),
         three([axis.out for axis in axes], 1),
-        three([axis.kernel for axis in axes], 1),
-        three([getattr(axis, "dilation", 1) for axis in axes], 1),
-        [np.array([[0, 1, 0, 1]], np.int64)] * missing + [windows(plan, a) for a in range(len(axes))],
+        three([-(-axis.kernel // t.skip) if close else axis.kernel for axis, t in zip(axes, taps, strict=True)], 1),
+        three([t.step for t in taps], 1),
+        [np.array([[0, 1, 0, 1]], np.int64)] * missing + [windows(plan, a, close=close) for a in range(len(axes))],
     )
+
+
+def _shape(plan: PoolPlan, spec: Spec) -> Shape3:
+    return shape3(plan, close=isinstance(spec, Extreme))
 
 
 def _merged(shape: Shape3) -> Shape3:
@@ -149,13 +146,17 @@ FEW = 8
 
 def _way(plan: PoolPlan, spec: Spec, shape: Shape3, group: int) -> Across | Wide | None:
     """How windows are taken along the width: all of a row at once, each with its taps in lanes, or tap by tap."""
-    axis, table = plan.axes[-1], shape.tables[2]
+    if isinstance(spec, Sum) and spec.scaled:
+        return None
+    axis, table = axes_read(plan)[-1], shape.tables[2]
     if not len(table) or not (table[:, 1] > 0).all():
         return None
     plain = group == 1 and shape.dilations[2] == 1 and not spec.offsets and not isinstance(spec, Matching)
     if plain and table[:, 1].mean() >= WIDE:
         return Wide()
-    if not isinstance(axis, StridedAxis) or shape.sizes[2] != axis.size or shape.kernels[2] != axis.kernel:
+    if not isinstance(axis, StridedAxis) or axis.input_dilation > 1:
+        return None
+    if shape.sizes[2] != axis.size or shape.kernels[2] != axis.kernel:
         return None
     rows = (shape.kernels[0], shape.kernels[1])
     across = Across(
@@ -165,20 +166,20 @@ def _way(plan: PoolPlan, spec: Spec, shape: Shape3, group: int) -> Across | Wide
 
 
 def _forward_last(plan: PoolPlan, spec: Spec, channels: int) -> tuple[int, Geometry]:
-    if channels < FEW and channels * machine().vector_bytes <= 256 and _way(plan, spec, _shape3(plan), channels) is not None:
+    if channels < FEW and channels * machine().vector_bytes <= 256 and _way(plan, spec, _shape(plan, spec), channels) is not None:
         return _forward_first(plan, spec, channels)
     (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
-    shape = _shape3(plan)
+    shape = _shape(plan, spec)
     return address, Geometry(shape.fields(channels, _factor(plan)), shape.tables)
 
 
 def _forward_first(plan: PoolPlan, spec: Spec, group: int = 1) -> tuple[int, Geometry]:
-    shape = _merged(_shape3(plan)) if group == 1 else _shape3(plan)
+    shape = _merged(_shape(plan, spec)) if group == 1 else _shape(plan, spec)
     way = _way(plan, spec, shape, group)
     (address,) = functions(
         f"pool_first_{plan.reduce}", (spec, way), lambda: pool_first.forward(spec, way, machine()), ("forward",)
     )
-    axis, tables = plan.axes[-1], list(shape.tables)
+    axis, tables = axes_read(plan)[-1], list(shape.tables)
     start = -axis.pad_lo if isinstance(axis, StridedAxis) else 0
     tile = batch = segment = 0
     if isinstance(way, Across):
@@ -212,7 +213,11 @@ def forward_schedule(plan: PoolPlan, channels: int, save: bool) -> Schedule:
 def _scheduled(plan: PoolPlan, spec: Spec, address: int, geometry: Geometry, channels: int) -> Schedule:
     rows = math.prod(axis.out for axis in plan.axes[:-1])
     row = plan.axes[-1].out * channels * spec.number.bytes * max(plan.taps, 1)
-    return Schedule(plan, address, geometry, spec, rows, row)
+    return Schedule(plan, address, geometry, spec, rows, _chunk(row))
+
+
+def _chunk(unit_bytes: int) -> int:
+    return max(CHUNK_BYTES // max(unit_bytes, 1), 1)
 
 
 def _kept(key: tuple[int, str, int], made: Schedule) -> Schedule:
@@ -228,16 +233,17 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     channels = x.shape[-1] if last else x.shape[1]
     schedule = forward_schedule(plan, channels, save)
     x = np.ascontiguousarray(x)
+    read = grow(plan, x)
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     offsets = np.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
     if y.size:
-        _launch(schedule, schedule.units * x.shape[0] * (1 if last else channels), x, y, offsets, None)
+        launch(schedule, schedule.units * x.shape[0] * (1 if last else channels), read, y, offsets, None)
     if y is not out:
         out[...] = y
     if not save:
         return out, None
-    if offsets is not None and last:
-        offsets = np.moveaxis(offsets, -1, 1)
+    if offsets is not None:
+        offsets = apart(plan, np.moveaxis(offsets, -1, 1) if last else offsets)
     kept_x, kept_y = _keeps(plan)
     return out, Saved((x.shape, None), offsets, x if kept_x else None, out if kept_y else None)
 
@@ -251,13 +257,13 @@ def _keeps(plan: PoolPlan) -> tuple[bool, bool]:
     return (not plan.picks,) * 2
 
 
-def _covers(plan: PoolPlan, spec: Gradient) -> tuple[list[Any], NDArray[np.int64]]:
+def cover_tables(plan: PoolPlan, spec: Gradient) -> tuple[list[Any], NDArray[np.int64]]:
     """The tables of covers, first entries and then entries, and the shares of the columns."""
     missing = 3 - len(plan.axes)
     firsts, entries = [np.array([0, 1], np.int64)] * missing, [np.array([[0, 0, 1]], np.int64)] * missing
     shares = np.ones(1, np.int64)
-    for a, axis in enumerate(plan.axes):
-        shares = np.asarray(counts_inside(axis) if spec.kind == "norm" else windows(plan, a)[:, 3])
+    for a, axis in enumerate(axes_read(plan)):
+        shares = np.asarray(taps_inside(axis).count if spec.kind == "norm" else windows(plan, a)[:, 3])
         first, found = covers(axis, shares)
         firsts.append(first)
         entries.append(found)
@@ -265,17 +271,17 @@ def _covers(plan: PoolPlan, spec: Gradient) -> tuple[list[Any], NDArray[np.int64
 
 
 def _backward_fields(plan: PoolPlan, spec: Gradient, channels: int) -> list[int]:
-    return _shape3(plan).fields(channels, _factor(plan) if spec.kind == "share" else 1)
+    return shape3(plan).fields(channels, _factor(plan) if spec.kind == "share" else 1)
 
 
 def _backward_last(plan: PoolPlan, spec: Gradient, channels: int) -> tuple[int, Geometry]:
     (address,) = functions(f"pool_last_{plan.reduce}_gradient", spec, lambda: pool_last.backward(spec, machine()), ("backward",))
-    return address, Geometry(_backward_fields(plan, spec, channels), _covers(plan, spec)[0])
+    return address, Geometry(_backward_fields(plan, spec, channels), cover_tables(plan, spec)[0])
 
 
 def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
-    axis, across = plan.axes[-1], None
-    if isinstance(axis, StridedAxis) and axis.pad_lo >= 0:
+    axis, across = axes_read(plan)[-1], None
+    if isinstance(axis, StridedAxis) and axis.pad_lo >= 0 and axis.input_dilation == 1:
         across = Across(axis.kernel, axis.stride, axis.dilation)
         if not pool_first_gradient.takes(spec, across, 16):
             across = None
@@ -285,7 +291,7 @@ def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
         lambda: pool_first_gradient.backward(spec, across, machine()),
         ("backward",),
     )
-    tables, shares = _covers(plan, spec)
+    tables, shares = cover_tables(plan, spec)
     tables.append(_column(shares, {"i64": np.int64, "double": np.float64, "float": np.float32}[spec.share]))
     pad = axis.pad_lo if isinstance(axis, StridedAxis) else 0
     tile = pool_first_gradient.tile(across, 16) if across is not None else 0
@@ -301,9 +307,10 @@ def backward_schedule(plan: PoolPlan, channels: int) -> Schedule:
         return found
     spec = Gradient.of(plan)
     address, geometry = _backward_last(plan, spec, channels) if last else _backward_first(plan, spec)
-    rows = math.prod(axis.size for axis in plan.axes[:-1])
-    row = plan.axes[-1].size * (channels if last else 1) * spec.number.bytes * 2
-    return _kept(key, Schedule(plan, address, geometry, spec, rows, row))
+    axes = axes_read(plan)
+    rows = math.prod(axis.size for axis in axes[:-1])
+    row = axes[-1].size * (channels if last else 1) * spec.number.bytes * 2
+    return _kept(key, Schedule(plan, address, geometry, spec, rows, _chunk(row)))
 
 
 def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
@@ -313,6 +320,11 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     shape = saved.shapes[0]
     assert shape is not None
     last = plan.layout is Layout.CHANNELS_LAST
+    if plan.edge is not Edge.SKIP:
+        if plan.dtype in ("float16", "bfloat16") and (plan.picks or plan.reduce in (Reduce.AVERAGE, Reduce.LP)):
+            return in_float32(plan, dy, saved, backward)
+        shape = grown_shape(plan, shape)
+        saved = replace(saved, shapes=(shape, None), x=None if saved.x is None else grow(plan, np.asarray(saved.x)))
     schedule = backward_schedule(plan, shape[-1] if last else shape[1])
     spec = schedule.spec
     other = saved.offsets if spec.offsets else saved.y if spec.kind == "norm" else None
@@ -324,38 +336,23 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     x = np.ascontiguousarray(saved.x) if spec.reads_x else None
     if dx.size:
         units = schedule.units * shape[0] * (1 if last else shape[1])
-        _launch(schedule, units, dx, dy, other, x)
+        launch(schedule, units, dx, dy, other, x)
         if spec.kind == "norm" and not plan.lp_scaled:
-            _unread(plan, np.asarray(saved.x), dx)
-    return (dx, None)
+            powers.unread(plan, saved, dx, backward)
+    return (fold(plan, dx), None)
 
 
-def _unread(plan: PoolPlan, x: Array, dx: Array) -> None:
-    """Where powers are formed as they are, a pixel no window reads gets 0 times the slope of its power: 0, or NaN."""
-    read = np.ones((1,) * len(plan.axes), bool)
-    for a, axis in enumerate(plan.axes):
-        first = covers(axis, np.ones(axis.out, np.int64))[0]
-        read = read & (np.diff(first) > 0).reshape([-1 if b == a else 1 for b in range(len(plan.axes))])
-    if read.all():
-        return
-    here: Any = (..., ~read, slice(None)) if plan.layout is Layout.CHANNELS_LAST else (..., ~read)
-    values = x[here].astype(plan.accumulate)
-    base = np.abs(values) if plan.lp_form is LpForm.ABSOLUTE else values
-    with np.errstate(all="ignore"):
-        dx[here] = 0 * np.power(base, base.dtype.type(plan.p - 1))
-
-
-def _launch(schedule: Schedule, units: int, a: Array, b: Array, c: Array | None, d: Array | None) -> None:
-    workers().launch(
+def launch(schedule: Schedule, units: int, a: Array, b: Array, c: Array | None, d: Array | None) -> None:
+    """Run a schedule over `units` units of contiguous arrays."""
+    run(
         schedule.address,
         schedule.geometry.address,
-        a.ctypes.data,
-        b.ctypes.data,
-        0 if c is None else c.ctypes.data,
-        0 if d is None else d.ctypes.data,
+        address_of(a),
+        address_of(b),
+        0 if c is None else address_of(c),
+        0 if d is None else address_of(d),
         units,
-        max(CHUNK_BYTES // max(schedule.unit_bytes, 1), 1),
-        settings.threads(),
+        schedule.chunk,
     )
 
 
@@ -366,14 +363,11 @@ def _matched(plan: PoolPlan, dy: Array, saved: Saved) -> tuple[Array, Array]:
         return saved.y, dy
     x = np.ascontiguousarray(saved.x)
     best = np.empty(saved.y.shape, saved.y.dtype)
-    forward(_choosing(plan), x, out=best, save=False)
+    over_windows(plan, Extreme.of(_choosing(plan), save=False), x, best)
     if plan.tie is Tie.ALL_FULL:
         return best, dy
-    counting = _counting(plan, x.shape[-1] if plan.layout is Layout.CHANNELS_LAST else 1)
     count = np.empty(best.shape, best.dtype)
-    if count.size:
-        planes = x.shape[0] * (1 if plan.layout is Layout.CHANNELS_LAST else x.shape[1])
-        _launch(counting, counting.units * planes, x, count, None, best)
+    over_windows(plan, Matching(plan.dtype), x, count, best)
     with np.errstate(all="ignore"):  # a window of NaN matches nothing: NaN is its share
         return best, np.asarray(np.where(count == 0, np.nan, dy / count), dy.dtype)
 
@@ -385,8 +379,15 @@ def _choosing(plan: PoolPlan) -> PoolPlan:
 
 
 @lru_cache(maxsize=KEPT)
-def _counting(plan: PoolPlan, channels: int) -> Schedule:
-    """How the taps equal to a window's value are counted."""
-    spec = Matching(plan.dtype)
+def schedule_of(plan: PoolPlan, spec: Spec, channels: int) -> Schedule:
+    """How another spec than the plan's own is computed over its windows; `channels` is 1 where they come first."""
     make = _forward_last if plan.layout is Layout.CHANNELS_LAST else lambda p, s, c: _forward_first(p, s)
     return _scheduled(plan, spec, *make(plan, spec, channels), channels)
+
+
+def over_windows(plan: PoolPlan, spec: Spec, x: Array, y: Array, given: Array | None = None) -> None:
+    """Compute a spec over a plan's windows: x as it is read, y and `given` like y, all contiguous in the plan's layout."""
+    last = plan.layout is Layout.CHANNELS_LAST
+    if y.size:
+        schedule = schedule_of(plan, spec, x.shape[-1] if last else 1)
+        launch(schedule, schedule.units * x.shape[0] * (1 if last else x.shape[1]), x, y, None, given)

@@ -15,10 +15,11 @@ from ...plan.kinds import Empty, LpForm, LpScale, Reduce, Rounding
 from .ir import Function, Value
 from .ir_types import BITS, lanes, vector
 from .numbers import NUMBERS, Number, absolute, converted
+from .powers import power
 
 ACCUMULATORS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64", "uint32": "i32", "uint64": "i64"}
 POWERS = (1.0, 2.0, 3.0)
-"""Orders of a norm that kernels take; others need a power function."""
+"""Orders of a norm that need no power function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Sum:
     scale: LpScale = LpScale.SUM
     signed: bool = True
     """Whether integer sums are signed."""
+    scaled: bool = False
+    """Whether each window has a scale, a float64 in argument d, by which its taps are multiplied twice and its norm divided."""
 
     offsets: ClassVar[int] = 0
 
@@ -69,9 +72,16 @@ class Total:
         """Begin again."""
         self.sum.set(0)
 
+    def against(self, scale: Value) -> None:
+        """What taps are multiplied by, twice."""
+        self._scale = scale
+
     def take(self, tap: Value, number: Value) -> None:
         """Add the next tap, or its power."""
-        self.sum.set(self.sum.get() + self.power(converted(self.f, tap, self.spec.number, self.spec.accumulate)))
+        x = converted(self.f, tap, self.spec.number, self.spec.accumulate)
+        if self.spec.scaled:
+            x = x * self._scale * self._scale
+        self.sum.set(self.sum.get() + self.power(x))
 
     def power(self, x: Value) -> Value:
         """What a tap adds."""
@@ -81,7 +91,7 @@ class Total:
         if p == 2:
             return x * x
         x = absolute(self.f, x) if self.spec.form is LpForm.ABSOLUTE else x
-        return x if p == 1 else x * x * x
+        return x if p == 1 else x * x * x if p == 3 else power(self.f, x, p)
 
     def result(self, divisor: Value, taps: Value, count: Value) -> Value:
         """The average or the norm. `divisor` is the plan's, `taps` those of a whole window, `count` those inside; all i64."""
@@ -100,7 +110,8 @@ class Total:
             number = count.to(spec.accumulate)
             whole = one if lanes(number.type) == 1 else f.splat(one, self.lanes)
             total = total * self._spread(whole / number)
-        return self._root(total).to(spec.number.computed)
+        root = self._root(total)
+        return (root / self._scale / self._scale if spec.scaled else root).to(spec.number.computed)
 
     def _spread(self, value: Value) -> Value:
         return value if lanes(value.type) == self.lanes else self.f.splat(value, self.lanes)
@@ -110,7 +121,9 @@ class Total:
         if p == 1:
             return total
         magnitude = absolute(f, total)
-        root = f.unary("sqrt", magnitude) if p == 2 else cube_root(f, magnitude)
+        if p not in POWERS and self.spec.form is LpForm.SIGNED:
+            return power(f, total, 1 / p)
+        root = f.unary("sqrt", magnitude) if p == 2 else cube_root(f, magnitude) if p == 3 else power(f, magnitude, 1 / p)
         if p == 2 or self.spec.form is LpForm.ABSOLUTE:
             return root
         negative = total < 0.0

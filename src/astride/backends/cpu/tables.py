@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...plan import Axis, ExplicitAxis, PoolPlan
+from ...plan import Axis, PoolPlan
 from ...plan.kinds import Divisor
 from ..reference._divisors import axis_divisors
-from ..reference._windows import counts_inside
+from .edges import axes_read, taps_inside
 
 Table = NDArray[np.int64]
 
@@ -23,19 +23,12 @@ WINDOW = 4
 and the axis's part of the divisor."""
 
 
-def windows(plan: PoolPlan, a: int) -> Table:
-    """(out, WINDOW): the windows of one axis."""
-    axis = plan.axes[a]
-    table = np.zeros((axis.out, WINDOW), np.int64)
-    if isinstance(axis, ExplicitAxis):
-        table[:, 0] = axis.starts
-    else:
-        start = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.pad_lo
-        table[:, 2] = np.maximum(-(start // axis.dilation), 0)
-        table[:, 0] = start + table[:, 2] * axis.dilation
-    table[:, 1] = counts_inside(axis)
-    table[:, 3] = 1 if plan.divisor is Divisor.OVERRIDE else axis_divisors(plan, a)
-    return table
+def windows(plan: PoolPlan, a: int, *, close: bool = False) -> Table:
+    """(out, WINDOW): the windows of one axis. With `close` taps are numbered as if those that no pixel meets were not there."""
+    taps = taps_inside(axes_read(plan)[a])
+    number = taps.number if taps.skip == 1 or not close else np.zeros_like(taps.number)
+    divisor = np.ones_like(number) if plan.divisor is Divisor.OVERRIDE else axis_divisors(plan, a)
+    return np.stack([taps.pixel, taps.count, number, divisor], 1)
 
 
 COVER = 3
@@ -45,19 +38,10 @@ COVER = 3
 def covers(axis: Axis, shares: Table) -> tuple[Table, Table]:
     """(first (size + 1), entries (n, COVER)): the windows that have pixel i as a tap, ascending, are entries first[i] to
     first[i + 1]. `shares` (out) is what an entry has as its share."""
-    if isinstance(axis, ExplicitAxis):
-        starts, ends = np.array(axis.starts, np.int64), np.array(axis.ends, np.int64)
-        step = 1
-    else:
-        starts = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.pad_lo
-        ends, step = starts + axis.reach, axis.dilation
-    # A far larger kernel than input has few taps inside: only those are listed.
-    begin = np.maximum(-(starts // step), 0)
-    end = np.maximum(-((starts - np.minimum(ends, axis.size)) // step), begin)
-    counts = end - begin
-    window = np.repeat(np.arange(axis.out, dtype=np.int64), counts)
-    tap = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + begin[window]
-    pixel = starts[window] + tap * step
+    taps = taps_inside(axis)
+    window = np.repeat(np.arange(axis.out, dtype=np.int64), taps.count)
+    nth = np.arange(len(window)) - np.repeat(np.cumsum(taps.count) - taps.count, taps.count)
+    tap, pixel = taps.number[window] + nth * taps.skip, taps.pixel[window] + nth * taps.step
     order = np.argsort(pixel, kind="stable")
     entries = np.stack([window, tap, shares[window]], 1)[order]
     first = np.searchsorted(pixel[order], np.arange(axis.size + 1))

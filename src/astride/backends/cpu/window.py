@@ -44,6 +44,8 @@ def begin(f: Function, state: State, first: Value, number: Value, place: Value) 
     if isinstance(state, Count):
         spec = state.spec
         state.against(spec.number.load(f, f.at(f.d, place * spec.number.bytes), state.lanes))
+    elif isinstance(state, Total) and state.spec.scaled:
+        state.against(f.load(vector(state.lanes, "double"), f.at(f.d, place * 8)))
     state.start(first, number)
 
 
