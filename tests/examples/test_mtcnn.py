@@ -79,6 +79,45 @@ def test_every_face_is_drawn(mtcnn: ModuleType, y: int) -> None:
     assert (beside[..., 1] > 200).any(), "the score stands above the box, below it where there is no room"
 
 
+@pytest.mark.parametrize(("size", "frame"), [((100, 100), (272, 272)), ((50, 100), (136, 272)), ((200, 100), (272, 136))])
+def test_stages_are_three_frames_of_the_photo(mtcnn: ModuleType, size: tuple[int, int], frame: tuple[int, int]) -> None:
+    none = mtcnn.Faces(np.empty((0, 5)), np.empty((0, 10)))
+    picture = mtcnn.draw_stages(mtcnn.Stages(size, np.array([[-10.0, 20, 25, 55, 0.8]]), np.empty((0, 5)), none)).convert("RGB")
+    assert picture.size == (2 * (3 * 272 + 4 * 30), 2 * (64 + frame[1] + 54))
+    pixels = np.asarray(picture).astype(int)
+    # A unit is two pixels. In the middle of each frame is paper, beside it the ground.
+    for index in range(3):
+        x = 2 * (30 + index * 302 + (272 - frame[0]) // 2)
+        assert (pixels[2 * 64 + 6, x + 6] > 248).all() and (pixels[2 * 64 + 6, x - 4] < 246).all()
+    left, scale = 2 * (30 + (272 - frame[0]) // 2), 2 * 272 / max(size)
+    red, green, _ = pixels[2 * 64 + round(40 * scale), left + round(25 * scale) - 1]
+    assert green - red > 60, "the right side of the proposal is green"
+    red, green, _ = pixels[2 * 64 + round(40 * scale), left - 4]
+    assert abs(green - red) < 10, "what lies outside of the photo is cut"
+
+
+@pytest.mark.parametrize("x", [5, 55])
+def test_the_points_of_the_one_face_are_named(mtcnn: ModuleType, x: int) -> None:
+    box = np.array([[x, 30.0, x + 40, 70, 0.9]])
+    points = (
+        np.array([[10, 30, 20, 12, 28, *(np.array([12, 12, 20, 30, 30]) + 30)]], np.float64)
+        + np.repeat([[x, 0]], 5, axis=1).ravel()
+    )
+    alone = mtcnn.draw_stages(mtcnn.Stages((100, 100), box, box, mtcnn.Faces(box, points)))
+    pixels = np.asarray(alone.convert("RGB")).astype(int)
+    scale, left = 2 * 272 / 100, 2 * (30 + 2 * 302)
+    for px, py in points.reshape(2, 5).T:
+        red, green, _ = pixels[round(128 + py * scale), round(left + px * scale)]
+        assert red > 180 and green < 80, "a point is pink"
+    dark = (pixels[128:672, left + 4 : left + 540] < 80).all(axis=2).nonzero()[1] / scale
+    assert dark.size and ((dark > x + 40) if x < 50 else (dark < x)).all(), "the names stand where there is room"
+    crowd = mtcnn.Faces(np.repeat(box, 2, axis=0), np.repeat(points, 2, axis=0))
+    many = np.asarray(mtcnn.draw_stages(mtcnn.Stages((100, 100), box, box, crowd)).convert("RGB"))
+    assert not (many[128:672, left + 4 : left + 540] < 80).all(axis=2).any(), (
+        "names of several faces would be in each other's way"
+    )
+
+
 @real
 def test_the_astronaut(mtcnn: ModuleType) -> None:
     faces = mtcnn.Mtcnn(MODELS)(Image.open(PHOTO))
@@ -99,8 +138,9 @@ def test_small_and_empty_photos(mtcnn: ModuleType, size: tuple[int, int]) -> Non
 def test_the_command(
     mtcnn: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "faces.png"
-    monkeypatch.setattr(sys, "argv", ["mtcnn.py", str(PHOTO), "--models", str(MODELS), "--out", str(out)])
+    out, stages = tmp_path / "faces.png", tmp_path / "stages.png"
+    given = [str(PHOTO), "--models", str(MODELS), "--out", str(out), "--stages", str(stages)]
+    monkeypatch.setattr(sys, "argv", ["mtcnn.py", *given])
     mtcnn.main()
     printed = capsys.readouterr().out
     assert printed.startswith("1 face in ") and "(181, 61) - (267, 173)   0.999" in printed
@@ -108,6 +148,9 @@ def test_the_command(
         differs = np.abs(np.asarray(drawn).astype(int) - np.asarray(photo)).max(axis=2) > 60
     ys, xs = np.nonzero(differs)
     assert xs.min() >= 175 and xs.max() <= 272 and ys.min() >= 45 and ys.max() <= 178, "nothing else is painted over"
+    with Image.open(stages) as drawn, Image.open(ROOT / "docs" / "pictures" / "mtcnn_stages.png") as shown:
+        ours, readme = (np.asarray(image.convert("RGB")).astype(int) for image in (drawn, shown))
+    assert np.abs(ours - readme).mean() < 1, "the README shows what the command draws"
 
 
 def test_wrong_files_are_told(
