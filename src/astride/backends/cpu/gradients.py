@@ -123,14 +123,17 @@ class Gather:
             return dy * self._spread((one if share.type == one.type else self.f.splat(one, self.lanes)) / share)
         return dy
 
+    def given(self, dy: Value) -> Value:
+        """What the window gives to the tap it picked."""
+        return dy if self._sign is None else dy * self._sign
+
     def take(self, dy: Value, number: Value, other: Value | None) -> None:
         """One window: dy as `scaled`, the number of the tap that the pixels are in it, and its saved offsets or y."""
         f, spec, total = self.f, self.spec, self.total.get()
         if spec.kind == "offsets":
             assert other is not None
             here = other.eq(f.splat(number.to(spec.index), self.lanes))
-            given = dy if self._sign is None else dy * self._sign
-            self.total.set(total + f.select(here, given, 0))  # not a masked store, which CPUs are slow to read again
+            self.total.set(total + f.select(here, self.given(dy), 0))  # not a masked store, which CPUs are slow to read again
         elif spec.kind == "share":
             self.total.set(total + dy)
         elif spec.kind == "match":
