@@ -117,7 +117,7 @@ class Gather:
             quotient = whole_quotient(self.f, dy, self._spread(share), spec.signed, spec.rounding)
             return quotient.to(spec.accumulate)
         if spec.kind == "share":
-            return dy / self._spread(share)
+            return dy / self._spread(share + 0.0)  # 0, not -0, as the product of whole divisors
         if spec.kind == "norm" and spec.scale is not LpScale.SUM:
             one = self.f.value(spec.accumulate, 1.0) if spec.scale is LpScale.MEAN else self._taps.to(spec.accumulate)
             return dy * self._spread((one if share.type == one.type else self.f.splat(one, self.lanes)) / share)

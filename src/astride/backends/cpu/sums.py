@@ -103,7 +103,8 @@ class Total:
         if spec.whole:
             return whole_quotient(f, total, self._spread(divisor), spec.signed, spec.rounding).to(spec.number.stored)
         if spec.p == 0:
-            value = total / self._spread(divisor.to(spec.accumulate))
+            # Products of column divisors are formed in floating point, where 0 may have become -0.
+            value = total / self._spread(divisor.to(spec.accumulate) + 0.0)
             return value.to(spec.number.computed) if spec.number.floating else value
         if spec.scale is not LpScale.SUM:
             one = f.value(spec.accumulate, 1.0) if spec.scale is LpScale.MEAN else taps.to(spec.accumulate)
