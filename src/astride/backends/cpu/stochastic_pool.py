@@ -198,8 +198,8 @@ def _backward_schedule(plan: PoolPlan, channels: int) -> pooling.Schedule:
 def _schedule(
     plan: PoolPlan, spec: Any, address: int, geometry: Geometry, sizes: list[int], channels: int
 ) -> pooling.Schedule:
-    row = sizes[-1] * channels * spec.number.bytes * max(plan.taps, 1)
-    return pooling.Schedule(plan, address, geometry, spec, math.prod(sizes[:-1]), row)
+    chunk = pooling.chunk_of(sizes[-1] * channels * spec.number.bytes * max(plan.taps, 1))
+    return pooling.Schedule(plan, address, geometry, spec, math.prod(sizes[:-1]), chunk)
 
 
 def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Array, save: bool) -> tuple[Array, Saved | None]:
