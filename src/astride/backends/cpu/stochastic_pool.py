@@ -26,6 +26,8 @@ from .ir_types import BITS, vector
 from .machine import Machine, machine
 from .numbers import NUMBERS, Number, converted
 from .pool_last import COVERS, TABLES, over_channels
+from .schedule import KEPT, Schedule, chunk_of, shape3
+from .schedule_gradient import cover_tables
 from .sums import ACCUMULATORS
 from .tables import Geometry
 from .window import CHANNELS, DILATION, KERNEL, OUT, SIZE, Cover, Window, fields, kernel_function, walk
@@ -175,31 +177,29 @@ def declines(plan: PoolPlan) -> str | None:
     return None
 
 
-@lru_cache(maxsize=pooling.KEPT)
-def _forward_schedule(plan: PoolPlan, gives: str, channels: int, save: bool) -> pooling.Schedule:
+@lru_cache(maxsize=KEPT)
+def _forward_schedule(plan: PoolPlan, gives: str, channels: int, save: bool) -> Schedule:
     accumulate = ACCUMULATORS[plan.accumulate]
     # A limit wider than the sums changes nothing: what is compared are the sums' own numbers.
     limit = "float" if "float32" in (plan.threshold, plan.accumulate) else "double"
     spec = Draw(gives, plan.dtype, accumulate, limit, offset_dtype(plan.taps).itemsize if save and gives == "draw" else 0)
     (address,) = functions(f"stochastic_pool_{gives}", spec, lambda: text(spec, machine()), ("forward",))
-    shape = pooling.shape3(plan, close=True)
+    shape = shape3(plan, close=True)
     return _schedule(plan, spec, address, Geometry(shape.fields(channels, 1), shape.tables), [a.out for a in plan.axes], channels)
 
 
-@lru_cache(maxsize=pooling.KEPT)
-def _backward_schedule(plan: PoolPlan, channels: int) -> pooling.Schedule:
+@lru_cache(maxsize=KEPT)
+def _backward_schedule(plan: PoolPlan, channels: int) -> Schedule:
     spec = Draw("mean", plan.dtype, ACCUMULATORS[plan.accumulate])
     (address,) = functions("stochastic_pool_gradient", spec, lambda: gradient_text(spec, machine()), ("backward",))
-    tables = pooling.cover_tables(plan, Gradient.of(plan))[0]
-    geometry = Geometry(pooling.shape3(plan).fields(channels, 1), tables)
+    tables = cover_tables(plan, Gradient.of(plan))[0]
+    geometry = Geometry(shape3(plan).fields(channels, 1), tables)
     return _schedule(plan, spec, address, geometry, [axis.size for axis in axes_read(plan)], channels)
 
 
-def _schedule(
-    plan: PoolPlan, spec: Any, address: int, geometry: Geometry, sizes: list[int], channels: int
-) -> pooling.Schedule:
-    chunk = pooling.chunk_of(sizes[-1] * channels * spec.number.bytes * max(plan.taps, 1))
-    return pooling.Schedule(plan, address, geometry, spec, math.prod(sizes[:-1]), chunk)
+def _schedule(plan: PoolPlan, spec: Any, address: int, geometry: Geometry, sizes: list[int], channels: int) -> Schedule:
+    chunk = chunk_of(sizes[-1] * channels * spec.number.bytes * max(plan.taps, 1))
+    return Schedule(plan, address, geometry, spec, math.prod(sizes[:-1]), chunk)
 
 
 def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Array, save: bool) -> tuple[Array, Saved | None]:
