@@ -308,3 +308,12 @@ def test_a_layer_of_one_fork_beside_fields_of_another(dialect: str | None) -> No
     parsed = read_text(text, dialect=dialect)
     assert parsed.message.layer[1].DESCRIPTOR.fields_by_name["permute_param"].number == 202
     assert parsed.message.layer[2].shuffle_channel_param.group == 1
+
+
+def test_messages_that_no_fork_changes_are_read_once() -> None:
+    assert schema() is schema(ANY) and schema("bvlc").messages["BlobShape"] is Schema.bvlc().messages["BlobShape"]
+    assert schema().messages["BlobShape"] is schema("ssd").messages["BlobShape"]
+    one_by_one = Schema.bvlc()
+    for fork in FORKS.values():
+        one_by_one = one_by_one.merged(ANY, fork.messages, enums=fork.enums, wins=False)
+    assert one_by_one.messages == schema().messages and one_by_one.enums == schema().enums

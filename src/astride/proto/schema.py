@@ -60,12 +60,16 @@ class MessageType:
 class Schema:
     """A set of messages and the protobuf classes made from them. Immutable; `extended` makes another one."""
 
-    def __init__(self, name: str, messages: Mapping[str, str], enums: Mapping[str, str]) -> None:
+    def __init__(self, name: str, messages: Mapping[str, str], enums: Mapping[str, str], base: Schema | None = None) -> None:
+        """`base` is a schema with no more than these messages and enums: what both spell alike is read once."""
         self.name = name
         self._texts = dict(messages)
         self._enum_texts = dict(enums)
         self.enums: Mapping[str, Mapping[str, int]] = {key: _enum_values(text, key) for key, text in enums.items()}
-        self.messages: Mapping[str, MessageType] = {key: self._message_type(key, text) for key, text in messages.items()}
+        known = {} if base is None else {key: base.messages[key] for key, text in base._texts.items() if messages[key] == text}
+        self.messages: Mapping[str, MessageType] = {
+            key: known[key] if key in known else self._message_type(key, text) for key, text in messages.items()
+        }
 
     @staticmethod
     def bvlc() -> Schema:
@@ -116,11 +120,17 @@ class Schema:
 
         The side that loses a number keeps the field under one of ours: see `merge.py`.
         """
-        texts = dict(self._texts)
-        for owner, text in messages.items():
-            mine = texts.get(owner, "")
-            texts[owner] = merge_lines(text, mine) if wins else merge_lines(mine, text)
-        return Schema(name, texts, {**self._enum_texts, **(enums or {})})
+        return self.merged_all(name, [(messages, enums or {})], wins=wins)
+
+    def merged_all(self, name: str, forks: Iterable[tuple[Mapping[str, str], Mapping[str, str]]], *, wins: bool) -> Schema:
+        """`merged` with one fork, (messages, enums), after the other; the tables are read once, at the end."""
+        texts, enum_texts = dict(self._texts), dict(self._enum_texts)
+        for messages, enums in forks:
+            for owner, text in messages.items():
+                mine = texts.get(owner, "")
+                texts[owner] = merge_lines(text, mine) if wins else merge_lines(mine, text)
+            enum_texts |= enums
+        return Schema(name, texts, enum_texts, base=self)
 
     def type(self, name: str) -> MessageType:
         """The table entry of one message."""

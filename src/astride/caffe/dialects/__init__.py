@@ -78,14 +78,18 @@ ANY = "any"
 """The name of the schema that has every fork's names."""
 
 
-@cache
 def schema(dialect: str | None = None) -> Schema:
     """A dialect's schema; without one BVLC's with every name that a fork has. Raises ArgumentError: no such dialect."""
-    if dialect is None or dialect == ANY:
-        merged = Schema.bvlc()
-        for fork in FORKS.values():
-            merged = merged.merged(ANY, fork.messages, enums=fork.enums, wins=False)
-        return merged
+    return _any() if dialect is None or dialect == ANY else _one(dialect)
+
+
+@cache
+def _any() -> Schema:
+    return Schema.bvlc().merged_all(ANY, [(fork.messages, fork.enums) for fork in FORKS.values()], wins=False)
+
+
+@cache
+def _one(dialect: str) -> Schema:
     return _laid_over(Schema.bvlc(), dialect)
 
 
