@@ -181,6 +181,8 @@ def test_shuffles() -> None:
         return f.joined([f.splat(f.shuffle(x, x, [k]), 2) for k in (7, 6, 5, 4)])
 
     assert lanes_of(8, "i64", "i64", turned, a).tolist() == [7, 7, 6, 6, 5, 5, 4, 4]
+    numbers = lanes_of(1, "i64", "i64", lambda f, x, y: f.lane(f.shuffle(x, y, [1, -1, 0, 1]), 3), a, b)  # of single numbers
+    assert numbers.tolist() == b.tolist()
     assert lanes_of(1, "i64", "i64", lambda f, x: f.splat(f.lane(x, 0), 1), a).tolist() == a.tolist()
 
 

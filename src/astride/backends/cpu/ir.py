@@ -184,8 +184,7 @@ class Function:
 
     def emit(self, kind: str, text: str) -> Value:
         """Append an instruction that gives a value."""
-        self._count += 1
-        name = f"%t{self._count}"
+        name = f"%t{self._name()}"
         self._lines.append(f"  {name} = {text}")
         return Value(self, kind, name)
 
@@ -243,20 +242,17 @@ class Function:
 
     def field(self, table: Value, index: int) -> Value:
         """Number `index` of a table of i64: how kernels receive their geometry."""
-        place = self.at(table, 8 * index)
-        return self.emit("i64", f"load i64, ptr {place.text}, align 8, !invariant.load !1")
+        return self.emit("i64", f"load i64, ptr {self.at(table, 8 * index).text}, align 8, !invariant.load !1")
 
     def variable(self, kind: str, start: Any) -> Variable:
         """A place for a value that changes, set to `start` here."""
-        place = self.scratch(kind, 1)
-        made = Variable(self, kind, place)
+        made = Variable(self, kind, self.scratch(kind, 1))
         made.set(start)
         return made
 
     def scratch(self, kind: str, count: int, align: int = 0) -> Value:
         """Room for `count` values in this call's frame, not initialised."""
-        self._count += 1
-        name = f"%p{self._count}"
+        name = f"%p{self._name()}"
         self._places.append(f"{name} = alloca {kind}, i64 {count}" + (f", align {align}" if align else ""))
         return Value(self, "ptr", name)
 
@@ -275,6 +271,12 @@ class Function:
         if len(places) == 1:
             n = lanes(a.type)
             return self.lane(a if places[0] < n else b, places[0] % n)
+        if lanes(a.type) == 1:
+            made = Value(self, vector(len(places), a.type), "poison")
+            for k, p in enumerate(places):
+                if p >= 0:
+                    made = self.emit(made.type, f"insertelement {made.type} {made.text}, {a.type} {(a, b)[p].text}, i64 {k}")
+            return made
         mask = ", ".join("i32 poison" if p < 0 else f"i32 {p}" for p in places)
         kind = vector(len(places), element(a.type))
         return self.emit(kind, f"shufflevector {a.type} {a.text}, {b.type} {b.text}, <{len(places)} x i32> <{mask}>")
@@ -338,8 +340,7 @@ class Function:
     @contextmanager
     def loop(self, begin: Any, end: Any, step: Any = 1) -> Iterator[Value]:
         """The body for i = begin, begin + step, ... below end."""
-        k = self._name()
-        counter = self.variable("i64", begin)
+        k, counter = self._name(), self.variable("i64", begin)
         last, by = self.value("i64", end), self.value("i64", step)
         self.line(f"br label %head{k}")
         self._label(f"head{k}")

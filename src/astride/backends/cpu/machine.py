@@ -12,13 +12,15 @@ from ...errors import ArgumentError
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`vector_bytes` is the width kernels are written for; `registers` how many vectors fit into the CPU at once."""
+    """`vector_bytes` is the width kernels are written for; `registers` how many vectors fit into the CPU at once; `halves`
+    whether it reads and writes float16, for which LLVM would call a library that need not be there."""
 
     triple: str
     cpu: str
     features: str
     vector_bytes: int
     registers: int
+    halves: bool = True
 
     def lanes(self, kind: str) -> int:
         """Elements of this type in one vector."""
@@ -35,12 +37,13 @@ class Machine:
 
 
 NAMED = {
-    "avx512": ("x86_64", "skylake-avx512", "", 64, 32),
-    "avx2": ("x86_64", "haswell", "", 32, 16),
-    "neon": ("aarch64", "generic", "+neon", 16, 32),
-    "plain": ("", "generic", "", 8, 16),
+    "avx512": ("x86_64", "skylake-avx512", "", 64, 32, True),
+    "avx2": ("x86_64", "haswell", "", 32, 16, True),
+    "neon": ("aarch64", "generic", "+neon", 16, 32, True),
+    "plain": ("", "generic", "", 8, 16, False),
 }
-"""Machines by name, for `ASTRIDE_CPU` and for looking at code of another CPU: architecture, CPU, features, bytes, registers."""
+"""Machines by name, for `ASTRIDE_CPU` and for looking at code of another CPU: architecture, CPU, features, bytes,
+registers, float16."""
 
 
 @lru_cache(None)
@@ -56,13 +59,14 @@ def machine(name: str | None = None) -> Machine:
     if name is None:
         features = llvm.get_host_cpu_features()
         width, registers = _width(features, triple)
-        return Machine(triple, llvm.get_host_cpu_name(), features.flatten(), width, registers)
+        halves = bool(features.get("f16c")) or triple.startswith(("aarch64", "arm64"))
+        return Machine(triple, llvm.get_host_cpu_name(), features.flatten(), width, registers, halves)
     if name not in NAMED:
         raise ArgumentError("there is no such CPU", given={"ASTRIDE_CPU": name}, required=f"one of {', '.join(NAMED)}")
-    architecture, cpu, features_text, width, registers = NAMED[name]
+    architecture, cpu, features_text, width, registers, halves = NAMED[name]
     if architecture and not triple.startswith(architecture):
         triple = f"{architecture}-unknown-linux-gnu"
-    return Machine(triple, cpu, features_text, width, registers)
+    return Machine(triple, cpu, features_text, width, registers, halves)
 
 
 def _width(features: dict[str, bool], triple: str) -> tuple[int, int]:

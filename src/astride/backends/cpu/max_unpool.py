@@ -22,7 +22,7 @@ from ..reference.max_unpool import checked
 from .cache import functions
 from .ir import Value, module
 from .ir_types import BITS
-from .numbers import NUMBERS
+from .numbers import lacks
 from .schedule import CHUNK_BYTES, KEPT, three
 from .tables import Geometry
 from .window import kernel_function
@@ -89,7 +89,7 @@ def text(spec: Move) -> str:
 
 def declines(plan: UnpoolPlan) -> str | None:
     """Why this backend does not unpool by a plan; None if it does."""
-    return None if plan.dtype in NUMBERS else f"no kernels for {plan.dtype}"
+    return lacks(plan.dtype)
 
 
 @lru_cache(maxsize=KEPT)

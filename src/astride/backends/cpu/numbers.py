@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .ir import Function, Value
 from .ir_types import BITS, element, lanes, vector
+from .machine import machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,13 @@ NUMBERS = {
         Number("bool", "i8", "i8", signed=False),
     )
 }
+
+
+def lacks(dtype: str) -> str | None:
+    """Why there are no kernels for numbers of a dtype on this machine; None if there are."""
+    if dtype == "float16" and not machine().halves:
+        return "no kernels for float16 on a CPU that cannot read it"
+    return None if dtype in NUMBERS else f"no kernels for {dtype}"
 
 
 def _to_bfloat16(f: Function, value: Value) -> Value:

@@ -15,7 +15,7 @@ from ..protocol import Array, Arrays, Saved, offset_dtype
 from . import powers
 from .edges import apart, fold, grow, grown_shape, in_float32
 from .extremes import Extreme, Matching
-from .numbers import NUMBERS
+from .numbers import NUMBERS, lacks
 from .schedule import KEPT, Schedule, forward_schedule, schedule_of
 from .schedule_gradient import backward_schedule
 from .sums import ACCUMULATORS, POWERS
@@ -25,8 +25,9 @@ from .workers import address_of, run
 
 def declines(plan: PoolPlan) -> str | None:
     """Why this backend does not pool by a plan; None if it does."""
-    if plan.dtype not in NUMBERS:
-        return f"no kernels for {plan.dtype}"
+    missing = lacks(plan.dtype)
+    if missing:
+        return missing
     if plan.reduce in (Reduce.AVERAGE, Reduce.LP) and plan.accumulate not in ACCUMULATORS:
         return f"no kernels that sum in {plan.accumulate}"
     if plan.reduce is Reduce.LP and not NUMBERS[plan.dtype].floating:

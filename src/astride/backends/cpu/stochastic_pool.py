@@ -24,7 +24,7 @@ from .gradients import Gradient
 from .ir import Function, Value, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
-from .numbers import NUMBERS, Number, converted
+from .numbers import NUMBERS, Number, converted, lacks
 from .pool_last import COVERS, TABLES, over_channels
 from .schedule import KEPT, Schedule, chunk_of, shape3
 from .schedule_gradient import cover_tables
@@ -168,7 +168,7 @@ def gradient_text(spec: Draw, machine: Machine) -> str:
 
 def declines(plan: PoolPlan) -> str | None:
     """Why this backend does not draw by a plan; None if it does."""
-    if plan.dtype not in NUMBERS or not NUMBERS[plan.dtype].floating:
+    if lacks(plan.dtype) or not NUMBERS[plan.dtype].floating:
         return f"no kernels for {plan.dtype}"
     if plan.accumulate not in ("float32", "float64") or plan.threshold not in ("float32", "float64"):
         return f"no kernels that compare in {plan.threshold} or sum in {plan.accumulate}"
