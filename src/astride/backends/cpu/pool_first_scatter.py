@@ -19,6 +19,9 @@ how many pixels it lies from its window's start."""
 LARGEST_PLANE = 1 << 20
 """Bytes of a plane up to which it is taken as one unit."""
 
+TOGETHER = 4
+"""Planes taken together where each window gives to one tap: neighbours often give to the same, and must wait for each other."""
+
 MOST_TAPS = 1 << 12
 FEWEST_PLANES = 16
 """Planes from which there are enough units; with fewer, rows are."""
@@ -31,21 +34,34 @@ def backward(spec: Gradient, machine: Machine) -> str:
     tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
     bytes_, lanes = spec.number.bytes, machine.lanes(spec.accumulate)
     pixels, windows = size_[0] * size_[1] * size_[2], out[0] * out[1] * out[2]
-    with f.loop(f.begin, f.end) as plane:
-        dx, x = f.at(f.a, plane * pixels * bytes_), f.at(f.d, plane * pixels * bytes_)
-        _clear(f, dx, pixels, spec.accumulate, lanes)
-        first = plane * windows
+    places = f.at(f.geometry, f.field(f.geometry, PLACES))
+
+    def planes(first: Value, count: int) -> None:
+        numbers = [first + k for k in range(count)]
+        for plane in numbers:
+            _clear(f, f.at(f.a, plane * pixels * bytes_), pixels, spec.accumulate, lanes)
         with f.loop(0, out[0]) as i, f.loop(0, out[1]) as j:
-            line = first + (i * out[1] + j) * out[2]
+            line = (i * out[1] + j) * out[2]
             if spec.kind == "offsets":
                 start = f.load("i64", f.at(tables[0], i * 8)) + f.load("i64", f.at(tables[1], j * 8))
                 with f.loop(0, out[2]) as k:
-                    _to_one(f, spec, start + f.load("i64", f.at(tables[2], k * 8)), line + k, dx, x)
-            else:
-                depth, height = Window.read(f, tables[0], i), Window.read(f, tables[1], j)
-                with f.loop(0, out[2]) as k:
-                    axes = (depth, height, Window.read(f, tables[2], k))
-                    _to_rows(f, spec, lanes, axes, size_, kernel, dilation, line + k, dx, x)
+                    place = start + f.load("i64", f.at(tables[2], k * 8))
+                    for plane in numbers:
+                        _to_one(f, spec, place, plane * windows + line + k, places, plane * pixels)
+                return
+            depth, height = Window.read(f, tables[0], i), Window.read(f, tables[1], j)
+            with f.loop(0, out[2]) as k:
+                axes = (depth, height, Window.read(f, tables[2], k))
+                for plane in numbers:
+                    dx, x = f.at(f.a, plane * pixels * bytes_), f.at(f.d, plane * pixels * bytes_)
+                    _to_rows(f, spec, lanes, axes, size_, kernel, dilation, plane * windows + line + k, dx, x)
+
+    together = TOGETHER if spec.kind == "offsets" else 1
+    grouped = f.begin + (f.end - f.begin) // together * together
+    with f.loop(f.begin, grouped, together) as first:
+        planes(first, together)
+    with f.loop(grouped, f.end) as first:
+        planes(first, 1)
     return module(f)
 
 
@@ -58,16 +74,15 @@ def _clear(f: Function, dx: Value, count: Value, kind: str, lanes: int) -> None:
         f.store(f.value(kind, 0), f.at(dx, i * (step // lanes)))
 
 
-def _to_one(f: Function, spec: Gradient, start: Value, window: Value, dx: Value, x: Value) -> None:
-    """dy to the tap whose number was saved; the window starts at pixel `start`, which padding may put outside."""
+def _to_one(f: Function, spec: Gradient, start: Value, window: Value, places: Value, plane: Value) -> None:
+    """dy to the tap whose number was saved; the window starts at pixel `start` of its plane, which padding may put outside."""
     bytes_ = spec.number.bytes
     number = f.load(f"i{8 * spec.offsets}", f.at(f.c, window * spec.offsets))
     with f.when(number.ne(-1), likely=True):
-        table = f.at(f.geometry, f.field(f.geometry, PLACES))
-        place = (start + f.load("i64", f.at(table, number.widened("i64") * 8))) * bytes_
+        place = (plane + start + f.load("i64", f.at(places, number.widened("i64") * 8))) * bytes_
         state = Gather(f, spec, 1, f.value("i64", 0))
-        state.start(f.load(spec.accumulate, f.at(x, place)) if spec.reads_x else None)
-        dy, here = f.load(spec.accumulate, f.at(f.b, window * bytes_)), f.at(dx, place)
+        state.start(f.load(spec.accumulate, f.at(f.d, place)) if spec.reads_x else None)
+        dy, here = f.load(spec.accumulate, f.at(f.b, window * bytes_)), f.at(f.a, place)
         f.store(f.load(spec.accumulate, here) + state.given(dy), here)
 
 
