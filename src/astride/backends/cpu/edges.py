@@ -104,7 +104,7 @@ def fold(plan: PoolPlan, grown: Array) -> Array:
         order = np.argsort(source, kind="stable")
         order = order[source[order] >= 0]
         starts = np.searchsorted(source[order], np.arange(axis.size))
-        grown = np.add.reduceat(np.take(grown, order, axis=first + a), starts, axis=first + a)
+        grown = np.add.reduceat(np.take(grown, order, axis=first + a), starts, axis=first + a, dtype=grown.dtype)
     return np.ascontiguousarray(grown)
 
 
