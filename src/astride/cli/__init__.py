@@ -16,7 +16,7 @@ import typer
 
 from ._errors import Commands
 
-START, NETWORKS, RULES = "Start here", "Caffe networks", "Windows and their rules"
+START, NETWORKS, RULES, MACHINE = "Start here", "Caffe networks", "Windows and their rules", "This machine"
 
 COMMANDS: dict[str, str] = {
     "demo": START,
@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "check": RULES,
     "bench": RULES,
     "where": RULES,
+    "cache": MACHINE,
 }
 """name -> its group in the help. The module, and the function in it, have the same name."""
 
