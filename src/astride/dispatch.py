@@ -17,7 +17,7 @@ from . import settings
 from .backends import BACKENDS, backend
 from .backends.protocol import Array, Arrays, Kernel, Saved
 from .errors import ArgumentError, ArrayError, AstrideError, BackendUnavailable, UnsupportedError
-from .plan import Plan, Shape
+from .plan import Plan, Shape, windows_listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,8 @@ class _Ready:
         return len(arrays) == len(self.shapes)
 
 
-READY_KEPT = 1024
+READY_KEPT, WINDOWS_KEPT = 1024, 1024
+"""How many plans are remembered, and how many windows one of them may list."""
 _ready: dict[tuple[int, str], _Ready] = {}
 
 
@@ -152,7 +153,8 @@ def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
     dtype = _dtype(plan.output_dtype, arrays[0])
     shapes, dtypes = tuple(None if a is None else a.shape for a in arrays), tuple(None if a is None else a.dtype for a in arrays)
     ready = _Ready(plan, shapes, dtypes, shape, dtype, choose(plan, wanted))
-    if plan.op != "window_reduce":  # whose kernels come and go with the user's function
+    # a user's function comes and goes, and with it its kernels
+    if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
         if len(_ready) >= READY_KEPT:
             _ready.clear()
         _ready[id(plan), wanted] = ready

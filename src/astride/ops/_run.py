@@ -12,12 +12,12 @@ import numpy as np
 from .. import dispatch, tape
 from ..backends.protocol import Array, Saved
 from ..errors import ArgumentError, ArrayError, AstrideError
-from ..plan import Plan, Shape
+from ..plan import Plan, Shape, windows_listed
 from ..rules import rule
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
-PLANS_KEPT = 1024
+PLANS_KEPT, WINDOWS_KEPT = 1024, dispatch.WINDOWS_KEPT
 _plans: dict[Any, Any] = {}
 """Plans made so far, by what they were made of: a rule is a pure function."""
 
@@ -92,7 +92,7 @@ def make_plan(op: str, rules: str, *shapes: Any, given: dict[str, Any] | None = 
         made = function(*shapes, **kept)
     except AstrideError as error:
         raise error.within(operator=op, rules=rules, given=given)
-    if key is not None:
+    if key is not None and windows_listed(made) <= WINDOWS_KEPT:
         if len(_plans) >= PLANS_KEPT:
             _plans.clear()
         _plans[key] = made
@@ -110,17 +110,17 @@ def _key(op: str, rules: str, shapes: tuple[Any, ...], arguments: dict[str, Any]
     return (*parts, *arguments)
 
 
-def _freeze(value: Any, parts: list[Any]) -> bool:
-    """Append a value with its type (1, 1.0 and True are three); False for one that is not plain data."""
+def _freeze(value: Any, parts: list[Any], depth: int = 4) -> bool:
+    """Append a value with its type (1, 1.0 and True are three); False for one that is not plain data, or nested deeper."""
     kind = type(value)
     parts.append(kind)
     if kind is int or kind is str or kind is bool or value is None:
         parts.append(value)
     elif kind is float:
         parts.append(repr(value))  # -0.0 is not 0.0
-    elif kind is tuple or kind is list:
+    elif (kind is tuple or kind is list) and depth:
         parts.append(len(value))
-        return all(_freeze(part, parts) for part in value)
+        return all(_freeze(part, parts, depth - 1) for part in value)
     else:
         return False
     return True

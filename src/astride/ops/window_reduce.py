@@ -202,7 +202,8 @@ def window_reduce(
         operator = function
     else:
         kept = isinstance(function, Hashable) and isinstance(gradient, Hashable)
-        operator = (_operator if kept else _operator.__wrapped__)(function, gradient, empty)
+        value = None if empty is None else repr(float(empty))
+        operator = (_operator if kept else _operator.__wrapped__)(function, gradient, value)
     return operator(
         x,
         kernel=kernel,
@@ -220,6 +221,6 @@ def window_reduce(
 
 
 @lru_cache(maxsize=64)
-def _operator(function: Function, gradient: Gradient | None, empty: float | None) -> WindowOperator:
-    """The operator of a function, kept so that it is compiled once."""
-    return WindowOperator(function, gradient, empty=empty)
+def _operator(function: Function, gradient: Gradient | None, empty: str | None) -> WindowOperator:
+    """The operator of a function, kept so that it is compiled once; `empty` is written out, for -0.0 is not 0.0."""
+    return WindowOperator(function, gradient, empty=None if empty is None else float(empty))

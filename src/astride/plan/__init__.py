@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ArgumentError
 from .axis import Axis, ExplicitAxis, StridedAxis
-from .base import Plan, Shape
+from .base import Plan, Shape, windows_listed
 
 if TYPE_CHECKING:
     from .conv import ConvPlan
@@ -95,4 +95,5 @@ __all__ = [
     "UnpoolPlan",
     "WindowPlan",
     "plan_from_dict",
+    "windows_listed",
 ]

@@ -89,6 +89,12 @@ class Plan:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
+def windows_listed(plan: Plan) -> int:
+    """How many windows a plan holds one by one, as adaptive and pyramid pooling do: what makes a plan large."""
+    axes: Any = getattr(plan, "axes", ())
+    return sum(axis.out for axis in axes if isinstance(axis, ExplicitAxis))
+
+
 def axis_names(rank: int) -> tuple[str, ...]:
     """W, HW or DHW; numbers beyond three axes."""
     return AXIS_NAMES.get(rank, tuple(str(i) for i in range(rank)))
