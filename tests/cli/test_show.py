@@ -22,6 +22,19 @@ def test_the_layers_of_a_network(shop: Path) -> None:
     assert [line for line in done.lines if len(line) > 80] == []
 
 
+def test_what_is_not_learned_is_counted_apart(shop: Path) -> None:
+    text = (shop / "net.prototxt").read_text()
+    norm = 'layer { name: "norm" type: "BatchNorm" bottom: "conv" top: "norm" }'
+    (shop / "norm.prototxt").write_text(text + norm)
+    done = astride("show", "norm.prototxt", "--svg", "net.svg")
+    assert "83 parameters, 74 of them learned (332 B)" in " ".join(done.lines), (
+        "a mean and a variance of 4 channels, and a weight"
+    )
+    assert "83 parameters, 74 of them learned, phase TEST" in (shop / "net.svg").read_text()
+    totals = astride("show", "norm.prototxt", "--json").data()["totals"]
+    assert (totals["parameters"], totals["learned"]) == (83, 74)
+
+
 def test_json_and_phase(shop: Path) -> None:
     data = astride("show", "net.prototxt", "--phase", "train", "--json").data()
     assert data["phase"] == "TRAIN" and "accuracy" not in [layer["name"] for layer in data["layers"]]

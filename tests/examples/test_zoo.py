@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import astride
+from astride.explain.layer import parameter_counts, parameter_text
 
 ZOO = Path(__file__).resolve().parents[2] / "examples" / "zoo"
 
@@ -64,9 +65,9 @@ def test_texts_are_what_the_definitions_write() -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_size_as_published(name: str) -> None:
     net = astride.load_caffe(ZOO / f"{name}.prototxt")
-    parameters = [p for layer in net.params.values() for p in layer]
     count, outputs = SIZES[name]
-    assert sum(p.data.size for p in parameters if p.lr_mult) == count
+    assert parameter_counts(net)[1] == count
+    assert f"{count:,} " in parameter_text(net), "what `astride show` prints"
     assert outputs.items() <= {blob: net.blobs[blob].shape for blob in net.outputs}.items()
 
 

@@ -91,15 +91,17 @@ def _is_binary(file: Path) -> bool:
 
 def _totals(net: Net) -> dict[str, int]:
     """Counts of the whole network; bytes of what a forward pass keeps."""
-    from ..explain.layer import layer_views
+    from ..explain.layer import layer_views, parameter_counts
     from ..net.memory import Ledger
 
+    count, learned = parameter_counts(net)
     blobs, parameters = Ledger(), Ledger()
     blobs.add(net.blobs.values())
     parameters.add(net.learnable)
     return {
         "layers": len(net.nodes),
-        "parameters": sum(parameter.count for parameter in net.learnable),
+        "parameters": count,
+        "learned": learned,
         "parameter_bytes": parameters.total,
         "blob_bytes": blobs.total,
         "multiplications": sum(view.products for view in layer_views(net)),
@@ -120,7 +122,7 @@ def _net_data(net: Net) -> dict[str, Any]:
 
 
 def _show_net(net: Net) -> None:
-    from ..explain.layer import layer_views
+    from ..explain.layer import layer_views, parameter_text
 
     console = to_stdout()
     console.print(f"[bold]{net.name or 'network'}[/bold], phase {net.phase.value}")
@@ -151,7 +153,7 @@ def _show_net(net: Net) -> None:
     )
     console.print(f"outputs  {', '.join(f'{name} {shape_text(net.blobs[name].shape)}' for name in net.outputs)}")
     console.print(
-        f"{totals['parameters']:,} parameters ({size(totals['parameter_bytes'])}), blobs {size(totals['blob_bytes'])}, "
+        f"{parameter_text(net)} ({size(totals['parameter_bytes'])}), blobs {size(totals['blob_bytes'])}, "
         f"{amount(totals['multiplications'])} multiply-adds a pass"
     )
 

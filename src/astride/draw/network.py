@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..explain.layer import LayerView, layer_views
+from ..explain.layer import LayerView, layer_views, parameter_text
 from ..net import Net
 from ..plan import Shape
 from .canvas import GREY, PALE, Canvas, text_width
@@ -77,9 +77,8 @@ def draw_network(net: Net) -> Canvas:
     canvas = Canvas()
     title = net.name or "network"
     canvas.text(MARGIN, 42, title, size=20, bold=True)
-    numbers = sum(parameter.count for parameter in net.learnable)
     count = sum(len(box.layers) for box in boxes)
-    canvas.text(MARGIN, 64, f"{count} layers, {numbers:,} parameters, phase {net.phase.value}", fill=GREY)
+    canvas.text(MARGIN, 64, f"{count} layers, {parameter_text(net)}, phase {net.phase.value}", fill=GREY)
     legend = _legend_width(boxes)
     canvas.width = max(layout.width + 2 * MARGIN + 60, legend + 2 * MARGIN, text_width(title, 20, bold=True) + 2 * MARGIN)
     left = (canvas.width - layout.width) / 2

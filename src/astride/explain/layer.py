@@ -78,6 +78,21 @@ def layer_views(net: Net) -> list[LayerView]:
     return [view(net, node) for node in net.nodes]
 
 
+def parameter_counts(net: Net) -> tuple[int, int]:
+    """How many numbers the network's parameters hold, shared ones once, and how many of these a solver may move.
+
+    Published sizes are the second: statistics of batch normalisation and fixed upsampling filters have lr_mult 0.
+    """
+    learned = sum(parameter.count for parameter in net.learnable if parameter.lr_mult)
+    return sum(parameter.count for parameter in net.learnable), learned
+
+
+def parameter_text(net: Net) -> str:
+    """Both counts in words; one where they are the same."""
+    count, learned = parameter_counts(net)
+    return f"{count:,} parameters" + (f", {learned:,} of them learned" if learned != count else "")
+
+
 def view(net: Net, node: Node) -> LayerView:
     """One layer as it stands in its network."""
     bottoms = [net.blobs[name] for name in node.bottoms]
