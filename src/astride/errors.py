@@ -125,11 +125,23 @@ class ModelFileError(CaffeError):
 
 
 class UnknownLayerError(CaffeError):
-    """Layer types nobody here knows. `unknown` lists (line, layer name, type) of every one, not only the first."""
+    """Layer types nobody here knows. `unknown` lists (line, column, layer name, type) of every one, not only the first.
 
-    def __init__(self, problem: str, *, unknown: list[tuple[int | None, str, str]] | None = None, **parts: Any) -> None:
+    The place is that of the layer's `type` field, both numbers None where no text has it.
+    """
+
+    def __init__(
+        self, problem: str, *, unknown: list[tuple[int | None, int | None, str, str]] | None = None, **parts: Any
+    ) -> None:
         super().__init__(problem, **parts)
         self.unknown = list(unknown or [])
+
+
+class Listing(list[str]):
+    """Lines that an error message shows one below the other."""
+
+    def __repr__(self) -> str:
+        return "".join(f"\n            {line}" for line in self)
 
 
 def _describe(name: str, value: Any) -> str:

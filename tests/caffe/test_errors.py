@@ -30,10 +30,10 @@ def test_unknown_layers_all_at_once() -> None:
     text += 'layer { name: "p" type: "Polling" bottom: "ip" top: "p" }'
     with pytest.raises(UnknownLayerError, match="2 layers are of types that are not known here") as caught:
         load_caffe(text)
-    assert caught.value.unknown == [(21, "n", "Lrnn"), (22, "p", "Polling")]
+    assert caught.value.unknown == [(21, 19, "n", "Lrnn"), (22, 19, "p", "Polling")]
     shown = str(caught.value)
-    assert 'line 21: layer "n" of type "Lrnn"' in shown
-    assert 'line 22: layer "p" of type "Polling", perhaps Pooling' in shown
+    assert 'line 21, column 19: layer "n" of type "Lrnn"' in shown
+    assert 'line 22, column 19: layer "p" of type "Polling", perhaps Pooling' in shown
     assert " Accuracy, " in shown and " Convolution, " in shown
 
 
@@ -142,3 +142,16 @@ def test_memory_is_refused_before_it_is_taken() -> None:
     net = load_caffe(CONV_IP, max_memory=20_000)
     with pytest.raises(ArgumentError, match="more memory"):
         net.forward(data=np.zeros((500, 3, 6, 6), np.float32))
+
+
+def test_unknown_v0_layers_all_at_once() -> None:
+    text = """input: "d" input_dim: 1 input_dim: 3 input_dim: 8 input_dim: 8
+layers { layer { name: "a" type: "convolutin" } bottom: "d" top: "a" }
+layers { layer { name: "b" type: "poool" } bottom: "a" top: "b" }
+layers { layer { name: "c" type: "relu" } bottom: "b" top: "c" }"""
+    with pytest.raises(PrototxtError, match="2 layers are of types that V0 lacks") as caught:
+        load_caffe(text)
+    shown = str(caught.value)
+    assert 'line 2, column 28: layer "a" of type "convolutin"\n' in shown
+    assert 'line 3, column 28: layer "b" of type "poool", perhaps pool' in shown
+    assert caught.value.line == 2

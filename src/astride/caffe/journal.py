@@ -36,6 +36,13 @@ class Journal:
         line = self.lines.line_of(self.layers[index]) if self.lines is not None and index is not None else None
         self.notes.append(Note(text, line, lost))
 
+    def place(self, index: int, field: str) -> str:
+        """`line 3, column 17: ` of a field of an old layer, or of the V0 layer in it; nothing where no text has it."""
+        layer = self.layers[index]
+        inner = layer.layer if layer.HasField("layer") else layer
+        found = self.lines.position_of(inner, field) if self.lines is not None else None
+        return "" if found is None else f"line {found.line}, column {found.column}: "
+
     def error(self, problem: str, index: int, *, hint: str | None = None) -> PrototxtError:
         """An error about an old layer, showing its place in the text where there is one."""
         if self.lines is not None:

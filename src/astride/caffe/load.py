@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import ArgumentError, AstrideError, PrototxtError
 from ..layers import Source as Samples
 from ..net import Net, Node, Phase
-from ..proto import Message, Parsed, Source, open_model
+from ..proto import Message, Parsed, Position, Source, open_model
 from .dialects.choose import read_text
 from .dialects.refused import check_refused
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer, source_of
 from .python_layers import Allowed, PythonClasses, PythonLayers, classes
 from .state import State, included
-from .translate import TRANSLATORS, Listing, check_types, node, unknown_types
+from .translate import check_types, listed, node, unknown_types
 from .upgrade import Upgraded, upgrade
 from .weights import load_weights, take_blobs
 
 log = logging.getLogger(__name__)
 
 Seed = int | np.random.RandomState | None
-Placed = list[tuple[Message, int | None]]
-"""Layers with the line each begins on, where that is known."""
+
+
+class Placed(NamedTuple):
+    """A layer, the line it begins on, and where its type stands, as far as that is known."""
+
+    layer: Message
+    line: int | None
+    type: Position | None
 
 
 def load_caffe(
@@ -56,7 +63,7 @@ def load_caffe(
     sources               data layer name -> where it draws its batches from, in place of what its text names; "*" for the rest
 
     Raises PrototxtError: text that does not parse, with line and column; unknown fields, all at once
-           UnknownLayerError: layers of unknown types, all at once, with their lines
+           UnknownLayerError: layers of unknown types, all at once, with their places
            ModelFileError: a file that is missing or something else; weights that do not fit or lack layers
            ArgumentError: layers that do not fit together; more memory than allowed; no such dialect
            UnsupportedError: fields of a fork that change numbers and that nothing here computes
@@ -97,8 +104,8 @@ def build_net(
     state = State.of(as_phase(phase), level, stages, message)
     try:
         kept, placed = _filtered(message, state, lines)
-        check_refused(kept, placed)
-        check_types([(layer, line) for layer, line in placed if source_of(layer, sources or {}) is None])
+        check_refused(kept, [(layer, line) for layer, line, _ in placed])
+        check_types((layer, place) for layer, _, place in placed if source_of(layer, sources or {}) is None)
         nodes = _nodes(placed, state.phase, sources or {}, python_layers or Allowed())
         net = Net(
             nodes,
@@ -111,7 +118,7 @@ def build_net(
             max_memory=max_memory,
             format=CaffeFormat(kept),
         )
-        for layer, _ in placed:
+        for layer, _, _ in placed:
             if len(layer.blobs):
                 take_blobs(net, layer.name, layer.blobs)
     except AstrideError as error:
@@ -132,9 +139,9 @@ def _read(prototxt: Source, dialect: str | None, allow_unknown_fields: bool) -> 
         except PrototxtError:
             # What is wrong are not only fields: then the layers cannot be told.
             raise error from None
-        types = [(parsed.line_of(x), x.name, x.type) for x in parsed.message.layer if x.type not in TRANSLATORS]
-        if types:
-            error.given["layers of unknown types"] = Listing(unknown_types(types))
+        unknown = unknown_types((layer, parsed.position_of(layer, "type")) for layer in parsed.message.layer)
+        if unknown:
+            error.given["layers of unknown types"] = listed(unknown)
         raise
 
 
@@ -155,8 +162,8 @@ def _random(seed: Seed) -> np.random.RandomState:
     return np.random.RandomState(seed)
 
 
-def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Message, Placed]:
-    """The message in the current format with the layers of this state only, and those layers with their lines."""
+def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Message, list[Placed]]:
+    """The message in the current format with the layers of this state only, and those layers with their places."""
     upgraded = upgrade(message, lines)
     for note in upgraded.notes:
         log.log(logging.WARNING if note.lost else logging.INFO, "%s: %s", lines.source if lines else "the network", note)
@@ -165,8 +172,8 @@ def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Mes
     kept.CopyFrom(current)
     for name in ("layer", "state"):
         kept.ClearField(name)
-    placed: Placed = []
-    for layer, line in zip(current.layer, _lines(upgraded, message, lines), strict=True):
+    placed: list[Placed] = []
+    for layer, (line, place) in zip(current.layer, _places(upgraded, message, lines), strict=True):
         try:
             wanted = included(layer, state)
         except PrototxtError as error:
@@ -175,7 +182,7 @@ def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Mes
         if wanted:
             copy = kept.layer.add()
             copy.CopyFrom(layer)
-            placed.append((copy, line))
+            placed.append(Placed(copy, line, place))
     if not placed:
         raise PrototxtError(
             "the network has no layers in this state",
@@ -186,18 +193,23 @@ def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Mes
     return kept, placed
 
 
-def _lines(upgraded: Upgraded, message: Message, lines: Parsed | None) -> list[int | None]:
-    """For each layer of the upgraded network the line on which the given text has it."""
+def _places(upgraded: Upgraded, message: Message, lines: Parsed | None) -> list[tuple[int | None, Position | None]]:
+    """For each layer of the upgraded network where the given text has it: its line, and the place of its type."""
     if lines is None:
-        return [None] * len(upgraded.origins)
+        return [(None, None)] * len(upgraded.origins)
     given = message.layers or message.layer
-    return [lines.line_of(message, "input") if origin is None else lines.line_of(given[origin]) for origin in upgraded.origins]
+    return [
+        (lines.line_of(message, "input"), None)
+        if origin is None
+        else (lines.line_of(given[origin]), lines.position_of(given[origin], "type"))
+        for origin in upgraded.origins
+    ]
 
 
-def _nodes(placed: Placed, phase: Phase, sources: Mapping[str, Samples], python: PythonClasses) -> list[Node]:
-    check_sources(sources, [layer.name for layer, _ in placed])
+def _nodes(placed: Sequence[Placed], phase: Phase, sources: Mapping[str, Samples], python: PythonClasses) -> list[Node]:
+    check_sources(sources, [layer.name for layer, _, _ in placed])
     nodes = []
-    for layer, line in placed:
+    for layer, line, _ in placed:
         source = source_of(layer, sources)
         nodes.append(node(layer, phase, line, python) if source is None else fed_layer(layer, source, line))
     return nodes

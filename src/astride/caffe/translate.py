@@ -5,11 +5,11 @@ What is Caffe's own about a layer, its fields and defaults, ends here: layers ge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ..errors import AstrideError, UnknownLayerError
+from ..errors import AstrideError, Listing, UnknownLayerError
 from ..layers import Layer
 from ..layers.accuracy import Accuracy
 from ..layers.convolution import Convolution
@@ -21,7 +21,7 @@ from ..layers.memory_data import MemoryData
 from ..layers.pooling import Pooling
 from ..layers.softmax import Softmax
 from ..net import Node, ParamSpec, Phase
-from ..proto import Message, nearest
+from ..proto import Message, Position, nearest
 from ..rules import caffe as rules
 from .fields import filler, pooling_fields, window_fields
 from .python_layers import Allowed, PythonClasses, python_layer
@@ -64,40 +64,44 @@ def place(message: Message, layer: Layer, line: int | None) -> Node:
     )
 
 
-def check_types(layers: list[tuple[Message, int | None]]) -> None:
-    """Raise UnknownLayerError that lists every layer of a type nobody here knows, with its line."""
-    unknown = [(line, message.name, message.type) for message, line in layers if message.type not in TRANSLATORS]
+Unknown = tuple[int | None, int | None, str, str]
+"""A layer of a type nobody knows: line and column of its type, its name, its type."""
+
+
+def unknown_types(layers: Iterable[tuple[Message, Position | None]]) -> list[Unknown]:
+    """The layers of types that nobody here knows, of layers given with the places of their types."""
+    return [
+        (*(place or (None, None)), message.name, message.type) for message, place in layers if message.type not in TRANSLATORS
+    ]
+
+
+def check_types(layers: Iterable[tuple[Message, Position | None]]) -> None:
+    """Raise UnknownLayerError that lists every layer of a type nobody here knows, with its place."""
+    unknown = unknown_types(layers)
     if not unknown:
         return
-    lines = unknown_types(unknown)
     many = len(unknown) > 1
     raise UnknownLayerError(
         f"{len(unknown)} layers are of types that are not known here" if many else "a layer is of a type that is not known here",
         unknown=unknown,
-        given={"layers": Listing(lines)},
+        given={"layers": listed(unknown)},
         required=f"one of {', '.join(sorted(TRANSLATORS))}",
         hint="take the layer out, or give a data layer a source: load_caffe(..., sources={name: source})",
     )
 
 
-def unknown_types(unknown: Sequence[tuple[int | None, str, str]]) -> list[str]:
-    """Lines that say which layers, as (line, name, type), are of types nobody knows, with the known type most like each."""
+def listed(unknown: Sequence[Unknown]) -> Listing:
+    """Lines that say which layers they are, with the known type most like each."""
     lines = []
-    for line, name, kind in unknown[:_SHOWN]:
+    for line, column, name, kind in unknown[:_SHOWN]:
         near = nearest(kind, TRANSLATORS)
-        lines.append(f'line {line or "?"}: layer "{name}" of type "{kind}"' + (f", perhaps {near}" if near else ""))
-    return [*lines, f"... and {len(unknown) - _SHOWN} more"] if len(unknown) > _SHOWN else lines
+        place = f"line {line}, column {column}: " if line else ""
+        lines.append(f'{place}layer "{name}" of type "{kind}"' + (f", perhaps {near}" if near else ""))
+    return Listing([*lines, f"... and {len(unknown) - _SHOWN} more"] if len(unknown) > _SHOWN else lines)
 
 
 _SHOWN = 100
 """Layers in one message; looking for the type most like an unknown one takes milliseconds."""
-
-
-class Listing(list[str]):
-    """Lines that an error message shows one below the other."""
-
-    def __repr__(self) -> str:
-        return "".join(f"\n            {line}" for line in self)
 
 
 def _spec(message: Message) -> ParamSpec:

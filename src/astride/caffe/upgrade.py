@@ -18,7 +18,7 @@ from ..errors import ArgumentError
 from ..proto import Message, Parsed
 from .inputs import input_layer
 from .journal import SOURCE, Journal, Note
-from .upgrade_v0 import fold_padding, layer_from_v0
+from .upgrade_v0 import check_v0_types, fold_padding, layer_from_v0
 from .upgrade_v1 import layer_from_v1, move_transformations
 
 SOLVER_TYPES = ("SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam")
@@ -102,6 +102,7 @@ def _from_old(message: Message, journal: Journal) -> Iterator[tuple[Message, int
         raise error.within(given={"layer { ... }": [layer.name for layer in message.layer[:5]]})
     layers: list[tuple[Message, int]] = list(zip(message.layers, range(len(message.layers)), strict=True))
     if any(layer.HasField("layer") for layer in message.layers):
+        check_v0_types(message, journal)
         layers = [(layer_from_v0(layer, journal, index), index) for layer, index in fold_padding(message, journal)]
         journal.note(f"{len(layers)} V0 layers (layers {{ layer {{ ... }} }}) are now V1 layers")
     layers = [(move_transformations(layer, journal, index), index) for layer, index in layers]

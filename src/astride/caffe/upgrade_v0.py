@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ..errors import Listing
 from ..proto import Message, nearest
 from .journal import Journal
 
@@ -43,6 +44,9 @@ TYPES: Mapping[str, str] = MappingProxyType(
 
 _REPEATED = ("blobs", "blobs_lr", "weight_decay")
 _ANY = "any type"
+_KNOWN = f"one of {', '.join(TYPES)}"
+_SHOWN = 100
+"""Layers in one message."""
 
 
 def _weighted(name: str) -> dict[str, str]:
@@ -144,10 +148,34 @@ def _check_padding(padding: Message, taker: Message, journal: Journal, index: in
             raise journal.error(f'"{layer.layer.name}" needs exactly one {what} to be joined: {count}', index)
 
 
+def check_v0_types(message: Message, journal: Journal) -> None:
+    """Raise PrototxtError that lists every layer of a type that V0 does not have."""
+    unknown = [(index, x.layer) for index, x in enumerate(message.layers) if x.layer.HasField("type") and not _known(x.layer)]
+    if not unknown:
+        return
+    near = {layer.type: nearest(layer.type, TYPES) for _, layer in unknown[:_SHOWN]}
+    first, layer = unknown[0]
+    if len(unknown) == 1:
+        hint = f'type: "{near[layer.type]}"' if near[layer.type] else _KNOWN
+        raise journal.error(f'V0 has no layer type "{layer.type}"', first, hint=hint)
+    lines = [
+        f'{journal.place(index, "type")}layer "{layer.name}" of type "{layer.type}"'
+        + (f", perhaps {near[layer.type]}" if near[layer.type] else "")
+        for index, layer in unknown[:_SHOWN]
+    ]
+    more = [f"... and {len(unknown) - _SHOWN} more"] if len(unknown) > _SHOWN else []
+    error = journal.error(f"{len(unknown)} layers are of types that V0 lacks", first, hint=_KNOWN)
+    raise error.within(given={"layers": Listing([*lines, *more])})
+
+
+def _known(layer: Message) -> bool:
+    return layer.type in TYPES or layer.type == "padding"
+
+
 def layer_from_v0(connection: Message, journal: Journal, index: int) -> Message:
     """The V1 layer of a V0 one. What V1 has no place for is left out, with a note.
 
-    Raises PrototxtError: a type that V0 does not have; a negative size, which V0's fields could hold and V1's cannot.
+    Raises PrototxtError: a negative size, which V0's fields could hold and V1's cannot.
     """
     old = connection.layer
     new: Message = type(connection)()
@@ -158,10 +186,6 @@ def layer_from_v0(connection: Message, journal: Journal, index: int) -> Message:
     if old.HasField("name"):
         new.name = old.name
     if old.HasField("type"):
-        if old.type not in TYPES:
-            near = nearest(old.type, TYPES)
-            problem = f'V0 has no layer type "{old.type}"'
-            raise journal.error(problem, index, hint=f'type: "{near}"' if near else f"one of {', '.join(TYPES)}")
         new.type = new.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_name[TYPES[old.type]].number
     for descriptor, value in old.ListFields():
         name = descriptor.name

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelFileError
+from ..errors import Listing, ModelFileError
 from ..layers import Parameter
 from ..net import Net
 from ..plan import Shape
 from ..proto import BlobArray, NetFile, Source, read_caffemodel
 from ..proto.blobs import ABSENT, BlobFault, blob_shape, is_shaped
-from .translate import Listing
 
 SKIP = "give the layer another name in the prototxt and load with allow_missing=True: it then begins with its fillers"
 
