@@ -149,7 +149,8 @@ def _way(plan: PoolPlan, spec: Spec, shape: Shape3, group: int) -> Across | Wide
 
 
 def _forward_last(plan: PoolPlan, spec: Spec, channels: int) -> tuple[int, Geometry]:
-    if 0 < channels < FEW and channels * machine().vector_bytes <= 256 and _way(plan, spec, _shape(plan, spec), channels) is not None:
+    few = 0 < channels < FEW and channels * machine().vector_bytes <= 256
+    if few and _way(plan, spec, _shape(plan, spec), channels) is not None:
         return _forward_first(plan, spec, channels)
     (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
     shape = _shape(plan, spec)
