@@ -9,8 +9,9 @@ import pytest
 from tests.compare import assert_near, assert_same
 
 import astride
+from astride.backends.reference.philox import philox
 from astride.like import caffe
-from astride.ops.stochastic_pool import philox, uniforms
+from astride.ops.stochastic_pool import uniforms
 
 SQUARE = np.array([[[[1, 2], [3, 4]]]], "float32")
 
@@ -174,3 +175,26 @@ def test_a_draw_is_a_part_of_the_whole(draw: float) -> None:
 def test_a_seed_that_is_no_number() -> None:
     with pytest.raises(astride.ArgumentError, match="a seed is a whole number"):
         astride.stochastic_pool(np.ones((1, 1, 2)), kernel=2, training=True, seed="a")  # type: ignore[arg-type]
+
+
+def test_kernels_draw_the_same() -> None:
+    """To the bit, for counts that fill no vector and seeds and streams of 64 bits, whatever the number of threads."""
+    from astride.backends.cpu import philox as compiled
+    from astride.backends.reference import philox as plain
+
+    for count, seed, stream in ((0, 0, 0), (1, 5, 0), (1003, 2**64 - 1, 2**63 + 7), (100_000, 123456789012345, 9)):
+        expected = plain.draws(count, seed, stream)
+        for threads in (1, 2, 3):
+            with astride.use(threads=threads):
+                assert_same(compiled.draws(count, seed, stream), expected)
+
+
+def test_seeds_do_not_ask_which_backend() -> None:
+    """More draws than it takes for kernels to be asked, on every backend: one result."""
+    x = np.random.default_rng(3).random((2, 8, 96, 96)).astype("float32")
+    results = []
+    for backend in ("reference", "auto", "cpu"):
+        with astride.use(backend=backend):
+            results.append(astride.stochastic_pool(x, kernel=2, training=True, seed=7))
+    assert_same(results[1], results[0])
+    assert_same(results[2], results[0])

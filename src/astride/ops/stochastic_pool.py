@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..backends.draws import draws as draws_of
 from ..backends.protocol import Array, dtype_name
 from ..errors import ArgumentError, ArrayError
 from ..plan import Shape
 from ..plan.kinds import Reduce
 from ._run import as_array, make_plan, run
-
-_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
-_WEYL = (0x9E3779B9, 0xBB67AE85)
-_LOW = np.uint64(0xFFFFFFFF)
 
 
 def stochastic_pool(
@@ -115,26 +112,5 @@ def uniforms(shape: Shape, dtype: Any, seed: int, stream: int = 0) -> Array:
             required=f"0 <= seed < 2**64: {seed!r}",
             hint="seed=0",
         )
-    count = int(np.prod(shape))
-    block = np.arange(-(-count // 4), dtype=np.uint64)
-    counters = [block & _LOW, block >> np.uint64(32), np.full_like(block, stream & 0xFFFFFFFF), np.full_like(block, stream >> 32)]
-    words = philox(counters, (seed & 0xFFFFFFFF, seed >> 32))
-    bits = np.stack(words, axis=-1).reshape(-1)[:count] >> np.uint64(8)
-    draws: Array = ((bits + np.uint64(1)).astype(np.float64) * 2.0**-24).astype(dtype)
+    draws = draws_of(math.prod(shape), int(seed), int(stream)).astype(dtype, copy=False)
     return draws.reshape(shape)
-
-
-def philox(counters: list[NDArray[np.uint64]], key: tuple[int, int]) -> list[NDArray[np.uint64]]:
-    """Ten rounds of Philox 4x32 on arrays of 32-bit counters held in uint64."""
-    c0, c1, c2, c3 = counters
-    k0, k1 = key
-    for _ in range(10):
-        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (
-            (p1 >> np.uint64(32)) ^ c1 ^ np.uint64(k0),
-            p1 & _LOW,
-            (p0 >> np.uint64(32)) ^ c3 ^ np.uint64(k1),
-            p0 & _LOW,
-        )
-        k0, k1 = (k0 + _WEYL[0]) & 0xFFFFFFFF, (k1 + _WEYL[1]) & 0xFFFFFFFF
-    return [c0, c1, c2, c3]
