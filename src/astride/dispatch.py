@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import settings
-from .backends import BACKENDS, backend
+from .backends import BACKENDS, backend, memory
 from .backends.protocol import Array, Arrays, Kernel, Saved
 from .errors import ArgumentError, ArrayError, AstrideError, BackendUnavailable, UnsupportedError
 from .plan import Plan, Shape, windows_listed
@@ -97,9 +97,10 @@ def forward(
     try:
         ready = _prepared(plan, given, backend or settings.current().backend)
         shape, chosen = ready.shape, ready.chosen
-        y = _new(shape, ready.dtype) if out is None else _check_out(plan, out, shape, given)
+        y = _new(shape, ready.dtype, chosen.kernel.numpy) if out is None else _check_out(plan, out, shape, given)
         if not chosen.kernel.numpy:
-            result, saved = chosen.kernel.forward(plan, *map(_native, given), out=y, save=save)
+            read = given if ready.native else tuple(map(_native, given))
+            result, saved = chosen.kernel.forward(plan, *read, out=y, save=save)
         else:
             with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
                 result, saved = chosen.kernel.forward(plan, *map(_native, given), out=y, save=save)
@@ -126,6 +127,8 @@ class _Ready:
     shape: Shape
     dtype: np.dtype[Any]
     chosen: Choice
+    native: bool
+    """Whether every array has this machine's byte order."""
 
     def fits(self, plan: Plan, arrays: Arrays) -> bool:
         if plan is not self.plan:
@@ -152,7 +155,8 @@ def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
     shape = _check(plan, arrays)
     dtype = _dtype(plan.output_dtype, arrays[0])
     shapes, dtypes = tuple(None if a is None else a.shape for a in arrays), tuple(None if a is None else a.dtype for a in arrays)
-    ready = _Ready(plan, shapes, dtypes, shape, dtype, choose(plan, wanted))
+    native = all(d is None or d.isnative for d in dtypes)
+    ready = _Ready(plan, shapes, dtypes, shape, dtype, choose(plan, wanted), native)
     # a user's function comes and goes, and with it its kernels
     if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
         if len(_ready) >= READY_KEPT:
@@ -182,6 +186,8 @@ def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None
                 hint=f"dy.astype({plan.output_dtype!r})",
             )
         kernel = choose(plan, backend or saved.kernel).kernel
+        if not kernel.numpy:
+            return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
         with np.errstate(all="ignore"):
             return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
     except AstrideError as error:
@@ -236,12 +242,12 @@ def _check(plan: Plan, arrays: Arrays) -> Shape:
     return plan.output_shape(*[None if a is None else a.shape for a in arrays])
 
 
-def _new(shape: Shape, dtype: np.dtype[Any]) -> Array:
+def _new(shape: Shape, dtype: np.dtype[Any], plain: bool) -> Array:
     """An array for the result. Raises ArgumentError: it is larger than the memory that is free."""
     hint = "a larger stride, less padding or a smaller batch; or out=, an array on disk (numpy.memmap)"
     if math.prod(shape) * dtype.itemsize >= settings.ASKED_FROM:
         settings.refuse_beyond_memory("the result", shape, dtype.name, dtype.itemsize, hint)
-    return np.empty(shape, dtype)
+    return np.empty(shape, dtype) if plain else memory.empty(shape, dtype)
 
 
 def _check_out(plan: Plan, out: Any, shape: Shape, arrays: Arrays) -> Array:

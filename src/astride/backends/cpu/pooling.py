@@ -11,6 +11,7 @@ import numpy as np
 
 from ...plan import PoolPlan
 from ...plan.kinds import Edge, Empty, Layout, Reduce, Start, Tie
+from .. import memory
 from ..protocol import Array, Arrays, Saved, offset_dtype
 from . import powers
 from .edges import apart, fold, grow, grown_shape, in_float32
@@ -45,7 +46,7 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     x = np.ascontiguousarray(x)
     read = grow(plan, x)
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-    offsets = np.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
+    offsets = memory.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
     if y.size:
         launch(schedule, schedule.units * x.shape[0] * (1 if last else channels), read, y, offsets, None)
     if y is not out:
@@ -86,7 +87,7 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
         other, dy = _matched(plan, dy, saved)
     if other is not None:
         other = np.ascontiguousarray(np.moveaxis(other, 1, -1) if spec.offsets and last else other)
-    dx, dy = np.empty(shape, dy.dtype), np.ascontiguousarray(dy)
+    dx, dy = memory.empty(shape, dy.dtype), np.ascontiguousarray(dy)
     x = np.ascontiguousarray(saved.x) if spec.reads_x else None
     if dx.size:
         units = schedule.units * shape[0] * (1 if last else shape[1])
