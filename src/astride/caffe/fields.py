@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..layers import Filler, VarianceNorm
 from ..proto import Message
+from .dialects import schema
 from .state import enum_name
 
 
@@ -77,4 +78,31 @@ def pooling_fields(p: Message) -> dict[str, Any]:
     return given | {"round_mode": "CEIL" if rounding["ceil_mode"] else "FLOOR"}
 
 
-__all__ = ["filler", "known", "pooling_fields", "present", "window_fields"]
+class Part:
+    """A part of a layer's message that some dialects lack, or have with fewer fields: what is not there is not given."""
+
+    def __init__(self, message: Message, name: str) -> None:
+        known = name in message.DESCRIPTOR.fields_by_name
+        blank = getattr(schema().message("LayerParameter")(), name)
+        self._sources = (getattr(message, name), blank) if known else (blank,)
+
+    def HasField(self, name: str) -> bool:
+        """Whether the field is set."""
+        return bool(self._source(name).HasField(name))
+
+    def given(self) -> set[str]:
+        """The names of the fields that are set."""
+        return {field.name for field, _ in self._sources[0].ListFields()}
+
+    def enum(self, name: str) -> str:
+        """The name of an enumeration's value."""
+        return enum_name(self._source(name), name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source(name), name)
+
+    def _source(self, name: str) -> Any:
+        return next((m for m in self._sources if name in m.DESCRIPTOR.fields_by_name), self._sources[-1])
+
+
+__all__ = ["Part", "filler", "known", "pooling_fields", "present", "window_fields"]

@@ -23,11 +23,13 @@ from ..layers.psroi_pooling import PSROIPooling
 from ..layers.roi_align import Form, ROIAlign
 from ..layers.roi_pooling import ROIPooling
 from ..layers.smooth_l1_loss import SmoothL1Loss
+from ..layers.smooth_l1_loss_ohem import SmoothL1LossOHEM
 from ..net import Phase
 from ..plan.dense import Normalization
 from ..proto import Message
 from .fields import filler
 from .state import enum_name
+from .translate_ports import early_detection_output
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +102,9 @@ def _pair(p: Message, both: str, height: str, width: str) -> tuple[Any, Any] | N
 
 
 def _detection_output(message: Message, phase: Phase) -> Layer:
+    early = early_detection_output(message)
+    if early is not None:
+        return early
     p = _part(message, "detection_output_param")
     if p.save_output_param.output_directory or p.visualize:
         log.warning('layer "%s": detections are not written to files nor shown; the top has them all', message.name)
@@ -230,6 +235,13 @@ def _smooth_l1_loss(message: Message, phase: Phase) -> Layer:
     return SmoothL1Loss(sigma=sigma, normalization=_normalization(loss) or Normalization.BATCH_SIZE)
 
 
+def _smooth_l1_loss_ohem(message: Message, phase: Phase) -> Layer:
+    loss = message.loss_param
+    if loss.HasField("normalization") and enum_name(loss, "normalization") == "PRE_FIXED":
+        return SmoothL1LossOHEM(divisor=loss.pre_fixed_normalizer)
+    return SmoothL1LossOHEM(normalization=_normalization(loss) or Normalization.VALID)
+
+
 def _roi_pooling(message: Message, phase: Phase) -> Layer:
     p = _part(message, "roi_pooling_param")
     return ROIPooling((p.pooled_h, p.pooled_w), scale=p.spatial_scale)
@@ -333,6 +345,7 @@ DETECTION: dict[str, Callable[[Message, Phase], Layer]] = {
     "ROIAlign": _roi_align,
     "ROIPooling": _roi_pooling,
     "SmoothL1Loss": _smooth_l1_loss,
+    "SmoothL1LossOHEM": _smooth_l1_loss_ohem,
 }
 
 BUILT_IN_PYTHON: Mapping[tuple[str, str], Callable[[Message, Phase], Layer]] = {

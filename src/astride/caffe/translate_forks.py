@@ -14,6 +14,7 @@ from ..layers.bn import BN, Statistics
 from ..layers.convolution_depthwise import ConvolutionDepthwise
 from ..layers.correlation import Correlation
 from ..layers.correlation1d import Correlation1D
+from ..layers.depthwise_conv import DepthwiseConv
 from ..layers.depthwise_convolution import DepthwiseConvolution
 from ..layers.flow_warp import FlowWarp
 from ..layers.hard_sigmoid import HardSigmoid
@@ -34,36 +35,8 @@ from ..net import Phase
 from ..plan import ConvPlan, Shape
 from ..proto import Message
 from ..rules import caffe as rules
-from .dialects import schema
-from .fields import filler, window_fields
-from .state import enum_name
-
-
-class Part:
-    """A part of a layer's message that some dialects lack, or have with fewer fields: what is not there is not given."""
-
-    def __init__(self, message: Message, name: str) -> None:
-        known = name in message.DESCRIPTOR.fields_by_name
-        blank = getattr(schema().message("LayerParameter")(), name)
-        self._sources = (getattr(message, name), blank) if known else (blank,)
-
-    def HasField(self, name: str) -> bool:
-        """Whether the field is set."""
-        return bool(self._source(name).HasField(name))
-
-    def given(self) -> set[str]:
-        """The names of the fields that are set."""
-        return {field.name for field, _ in self._sources[0].ListFields()}
-
-    def enum(self, name: str) -> str:
-        """The name of an enumeration's value."""
-        return enum_name(self._source(name), name)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source(name), name)
-
-    def _source(self, name: str) -> Any:
-        return next((m for m in self._sources if name in m.DESCRIPTOR.fields_by_name), self._sources[-1])
+from .fields import Part, filler, window_fields
+from .translate_ports import PORTS
 
 
 def _axpy(message: Message, phase: Phase) -> Layer:
@@ -110,7 +83,8 @@ def _convolution_depthwise(message: Message, phase: Phase) -> Layer:
 
 def _depthwise_convolution(message: Message, phase: Phase) -> Layer:
     p = message.convolution_param
-    return _per_channel(message, DepthwiseConvolution, outputs=p.num_output, group=p.group if p.HasField("group") else 0)
+    kind = DepthwiseConv if message.type == DepthwiseConv.type else DepthwiseConvolution
+    return _per_channel(message, kind, outputs=p.num_output, group=p.group if p.HasField("group") else 0)
 
 
 def _per_channel(message: Message, kind: Callable[..., Layer], *, outputs: int, group: int) -> Layer:
@@ -299,6 +273,7 @@ FORKS: dict[str, Callable[[Message, Phase], Layer]] = {
     "ConvolutionDepthwise": _convolution_depthwise,
     "Correlation": _correlation,
     "Correlation1D": _correlation1d,
+    "DepthwiseConv": _depthwise_convolution,
     "DepthwiseConvolution": _depthwise_convolution,
     "FlowWarp": _flow_warp,
     "HardSigmoid": _hard_sigmoid,
@@ -315,4 +290,5 @@ FORKS: dict[str, Callable[[Message, Phase], Layer]] = {
     "Unpooling": _unpooling,
     "Upsample": _upsample,
     "Yolov3DetectionOutput": _yolov3_detection_output,
+    **PORTS,
 }

@@ -14,6 +14,7 @@ from ..layers.infogain_loss import InfogainLoss
 from ..layers.multinomial_logistic_loss import MultinomialLogisticLoss
 from ..layers.sigmoid_cross_entropy_loss import SigmoidCrossEntropyLoss
 from ..layers.softmax_loss import SoftmaxWithLoss
+from ..layers.softmax_loss_ohem import SoftmaxWithLossOHEM
 from ..net import Phase
 from ..plan.dense import Normalization
 from ..proto import Message, read_blob
@@ -73,7 +74,8 @@ def _softmax(message: Message, phase: Phase) -> Layer:
     weighted = bool(known(p, "weight_by_label_freqs").get("weight_by_label_freqs", False))
     weights = list(p.class_weighting) if weighted and "class_weighting" in p.DESCRIPTOR.fields_by_name else []
     fixed = p.HasField("normalization") and enum_name(p, "normalization") == "PRE_FIXED"  # R-FCN's
-    return SoftmaxWithLoss(
+    kind = SoftmaxWithLossOHEM if message.type == SoftmaxWithLossOHEM.type else SoftmaxWithLoss
+    return kind(
         axis=message.softmax_param.axis,
         ignore_label=_ignored(message),
         normalization=Normalization.NONE if fixed else _normalization(message, Normalization.VALID),
@@ -106,4 +108,5 @@ LOSSES: dict[str, Callable[[Message, Phase], Layer]] = {
     "MultinomialLogisticLoss": _multinomial_logistic,
     "SigmoidCrossEntropyLoss": _sigmoid_cross_entropy,
     "SoftmaxWithLoss": _softmax,
+    "SoftmaxWithLossOHEM": _softmax,
 }

@@ -10,6 +10,7 @@ import numpy as np
 from ..backends.protocol import Array
 from ..errors import ArgumentError, UnsupportedError
 from ..plan import Shape
+from .blob import Blob
 from .layer import Blobs, Layer
 
 SOURCE = "the YOLO ports of Caffe, src/caffe/layers/yolov3_detection_output_layer.cpp"
@@ -90,16 +91,8 @@ class Yolov3DetectionOutput(Layer):
         found = np.concatenate([self._found(x.data, mask, scale) for x, mask, scale in maps])
         found = found[np.argsort(-found[:, 0], kind="stable")]
         kept = found[surest(found[:, 2:], self.overlap)]
-        if not len(kept):
-            images = bottom[0].shape[0]
-            top[0].reshape(1, 1, images, 7)
-            top[0].data[...] = -1
-            top[0].data[0, 0, :, 0] = np.arange(images)
-            return
-        top[0].reshape(1, 1, len(kept), 7)
         middle, half = kept[:, 2:4], kept[:, 4:6] / 2
-        rows = [np.zeros((len(kept), 1)), kept[:, 1:2] + 1, kept[:, :1], middle - half, middle + half]
-        top[0].data[0, 0] = np.concatenate(rows, axis=1)
+        fill(top[0], [kept[:, 1:2] + 1, kept[:, :1], middle - half, middle + half], bottom[0].shape[0])
 
     def _found(self, x: Array, mask: list[int], scale: int) -> Array:
         """Rows of confidence, class, x, y, width, height, in the order the ports go through a map."""
@@ -108,8 +101,8 @@ class Yolov3DetectionOutput(Layer):
         row, column = np.arange(side)[:, None, None], np.arange(side)[None, :, None]
         anchors = self.anchors[mask[: self.boxes]]
         wide, high = (np.exp(x[..., 2 + k]) * anchors[:, k] / (side * scale) for k in (0, 1))
-        center = (column + _sigmoid(x[..., 0])) / side, (row + _sigmoid(x[..., 1])) / side
-        scores = _sigmoid(x[..., HEAD:]) * _sigmoid(x[..., 4:5])
+        center = (column + sigmoid(x[..., 0])) / side, (row + sigmoid(x[..., 1])) / side
+        scores = sigmoid(x[..., HEAD:]) * sigmoid(x[..., 4:5])
         places = np.nonzero(scores > self.confidence)
         parts = [scores[places], places[-1], *(v[places[:-1]] for v in (*center, wide, high))]
         return np.stack([np.asarray(p, x.dtype) for p in parts], axis=1)
@@ -120,6 +113,17 @@ class Yolov3DetectionOutput(Layer):
 
     def allow_force_backward(self, index: int) -> bool:
         return False
+
+
+def fill(top: Blob, columns: Sequence[Array], images: int) -> None:
+    """A table of what was found, all of image 0; where that is nothing a row of each image's number and -1."""
+    if len(columns[0]):
+        rows = np.concatenate([np.zeros((len(columns[0]), 1)), *columns], axis=1)
+    else:
+        rows = np.full((images, 7), -1.0)
+        rows[:, 0] = np.arange(images)
+    top.reshape(1, 1, *rows.shape)
+    top.data[0, 0] = rows
 
 
 def surest(boxes: Array, most: float) -> Array:
@@ -138,7 +142,7 @@ def surest(boxes: Array, most: float) -> Array:
     return np.array(kept, np.int64)
 
 
-def _sigmoid(x: Array) -> Array:
+def sigmoid(x: Array) -> Array:
     """Without overflow for large negative values."""
     e = np.exp(-np.abs(x))
     y: Array = np.where(x >= 0, 1, e) / (1 + e)

@@ -19,8 +19,10 @@ from ...errors import ArgumentError
 from ...proto import Schema, nearest
 from . import (
     ascend,
+    cambricon,
     cascade_rcnn,
     ceil_mode,
+    centernet,
     deconvnet,
     deeplab,
     enet,
@@ -28,6 +30,7 @@ from . import (
     flownet,
     intel,
     mobile,
+    noise,
     nvcaffe,
     openpose,
     openvino,
@@ -40,6 +43,7 @@ from . import (
     ssd,
     tsn,
     yolo,
+    yolo2,
 )
 from ._fork import Fork
 from .from_proto import from_proto, shared_enums
@@ -69,6 +73,12 @@ FORKS: Mapping[str, Fork] = {
     "openvino": openvino.FORK,
     "cascade_rcnn": cascade_rcnn.FORK,
     "ascend": ascend.FORK,
+    "yolo2": yolo2.FORK,
+    "region": yolo2.REGION,
+    "rtpose": openpose.RTPOSE,
+    "cambricon": cambricon.FORK,
+    "noise": noise.FORK,
+    "centernet": centernet.FORK,
 }
 """The most used first: where several forks have the fields of a text, the first of them reads it."""
 

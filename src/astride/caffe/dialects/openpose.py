@@ -39,3 +39,25 @@ FORK = Fork(
     },
     refused={"ConvolutionParameter.binary": "convolution with binary weights"},
 )
+
+RTPOSE = Fork(
+    "OpenPose's first Caffe: ImResize, Nms",
+    ("CMU-Perceptual-Computing-Lab/caffe_rtpose",),
+    {
+        "ImResizeParameter": """
+            1 target_spatial_width uint32 = 368
+            2 target_spatial_height uint32 = 368
+            3 factor float = 0
+            4 start_scale float = 1
+            5 scale_gap float = 0.1
+        """,
+        "NmsParameter": """
+            1 threshold float = 0.5
+            2 num_peak uint32 = 100
+            3 max_peaks uint32 = 20
+            4 num_parts uint32 = 15
+        """,
+        "LayerParameter": "148 imresize_param ImResizeParameter\n149 nms_param NmsParameter",
+    },
+    refused={"ImResizeParameter.start_scale": "a merging of several scales"},
+)

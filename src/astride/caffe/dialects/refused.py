@@ -8,12 +8,38 @@ from ...errors import UnsupportedError
 from ...proto import Message, Schema
 from . import ANY, FORKS
 
-COMPUTED = {(kind, "LossParameter.normalization=PRE_FIXED") for kind in ("SmoothL1Loss", "SoftmaxWithLoss")}
+LOSSES = ("SmoothL1Loss", "SmoothL1LossOHEM", "SoftmaxWithLoss", "SoftmaxWithLossOHEM")
+
+COMPUTED = {(kind, "LossParameter.normalization=PRE_FIXED") for kind in LOSSES}
 """(layer type, field and value) of what is refused elsewhere and computed there."""
+
+UNDEFINED = {
+    "CenterGridLoss": "CenterNet in Caffe: it changed from one revision of its only fork to the next",
+    "CenterObjectLoss": "CenterNet in Caffe: it changed from one revision of its only fork to the next",
+    "CenternetDetectionOutput": "CenterNet in Caffe: it changed from one revision of its only fork to the next",
+    "Yolov3": "the loss of YOLO v3 in MobileNet-YOLO: it changed from one revision to the next, under the same fields",
+}
+"""Layer types that cannot be computed as they were trained, since no one definition is known."""
 
 
 def check_refused(message: Message, layers: Iterable[tuple[Message, int | None]] = ()) -> None:
-    """Raise UnsupportedError that lists every such field of a network or solver itself and of layers, given with their lines."""
+    """Raise UnsupportedError that lists every such field of a network or solver itself and of layers, given with their lines.
+
+    Layers of types without a definition go first.
+    """
+    layers = list(layers)
+    undefined = [
+        (f"line {line}: " if line else "") + f'"{layer.name}" of type "{layer.type}" ({UNDEFINED[layer.type]})'
+        for layer, line in layers
+        if layer.type in UNDEFINED
+    ]
+    if undefined:
+        raise UnsupportedError(
+            "layers are of types that have no one definition",
+            given={"layers": undefined},
+            required="types that mean one thing",
+            hint="take the layer out, or write it as a Python layer: load_caffe(..., python_layers=(MyLayer,))",
+        )
     found: list[tuple[int | None, str]] = [(None, where) for where in _refused(message, inner=False)]
     found += [(line, where) for layer, line in layers for where in _refused(layer)]
     if found:
