@@ -116,17 +116,17 @@ def _key(op: str, rules: str, shapes: tuple[Any, ...], arguments: dict[str, Any]
 _PLAIN, _WHOLE = frozenset({int, str, bool, type(None)}), frozenset({int})
 
 
-def _freeze(value: Any, parts: list[Any]) -> bool:
-    """Append a value with its type (1, 1.0 and True are three); False for one that is not plain data."""
+def _freeze(value: Any, parts: list[Any], depth: int = 4) -> bool:
+    """Append a value with its type (1, 1.0 and True are three); False for one that is not plain data, or nested deeper."""
     kind = type(value)
     parts.append(kind)
     if kind in _PLAIN:
         parts.append(value)
     elif kind is float:
         parts.append(repr(value))  # -0.0 is not 0.0
-    elif kind is tuple or kind is list:
+    elif (kind is tuple or kind is list) and depth:
         parts.append(len(value))
-        return all(_freeze(part, parts) for part in value)
+        return all(_freeze(part, parts, depth - 1) for part in value)
     else:
         return False
     return True
