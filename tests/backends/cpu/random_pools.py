@@ -65,7 +65,7 @@ def kind_of(number: int) -> Kind:
     rank = int(rng.choice([1, 2, 2, 2, 3]))
     reduce = _one(rng, REDUCES)
     extreme, stochastic = reduce in (Reduce.MAX, Reduce.MIN), reduce in (Reduce.STOCHASTIC, Reduce.STOCHASTIC_MEAN)
-    whole = reduce in (Reduce.MAX, Reduce.MIN, Reduce.AVERAGE) and rng.random() < 0.3
+    whole = not stochastic and rng.random() < 0.3
     dtype = str(rng.choice(INTEGERS if whole else FLOATS))
     signed = not dtype.startswith("u")
     accumulate = "float64" if dtype == "float64" else "float32"
@@ -94,7 +94,7 @@ def kind_of(number: int) -> Kind:
         divisor_override=int(rng.choice([-3, 2, 5])) if divisor is Divisor.OVERRIDE else 0,
         divisor_pad=tuple((1, 2) for _ in range(rank)) if rng.random() < 0.1 else None,
         rounding=_one(rng, Rounding),
-        p=float(rng.choice(orders)),
+        p=math.inf if whole else float(rng.choice(orders)),
         lp_form=form,
         lp_scale=_one(rng, LpScale),
         lp_scaled=bool(rng.random() < 0.6),

@@ -48,7 +48,7 @@ class Extreme:
             unpicked=plan.unpicked,
             empty=plan.empty,
             offsets=offset_dtype(plan.taps).itemsize if picks else 0,
-            magnitude=plan.reduce is Reduce.LP,
+            magnitude=plan.reduce is Reduce.LP and NUMBERS[plan.dtype].signed,
         )
 
     @property
@@ -152,7 +152,7 @@ class Scan:
         return self.f.value(vector(self.lanes, f"i{8 * self.spec.offsets}"), -1)
 
     def _of(self, tap: Value) -> Value:
-        return absolute(self.f, tap) if self.spec.magnitude and self.spec.number.floating else tap
+        return absolute(self.f, tap) if self.spec.magnitude else tap
 
     def _beats(self, a: Value, b: Value) -> Value:
         if self.spec.number.floating or self.spec.number.signed:

@@ -107,7 +107,9 @@ class Gather:
         self._x, self._sign = x, None
         if x is not None and self.spec.magnitude:
             one = self.f.value(self._kind, 1.0)
-            self._sign = self.f.select(x > 0.0, one, self.f.select(x < 0.0, -one, x))
+            negative = self.f.select(x < 0.0, -one, x) if self.spec.number.signed else x
+            positive = x > 0.0 if self.spec.number.signed else x.ne(0)
+            self._sign = self.f.select(positive, one, negative)
 
     def scaled(self, dy: Value, share: Value) -> Value:
         """What windows have to give: dy over their divisors, or times their scale. `share` is the divisor (average) or the

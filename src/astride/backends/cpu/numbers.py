@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .ir import Function, Value
-from .ir_types import BITS, element, lanes, vector
+from .ir_types import BITS, element, is_float, lanes, vector
 from .machine import machine
 
 
@@ -103,8 +103,8 @@ def _to_bfloat16(f: Function, value: Value) -> Value:
 
 
 def absolute(f: Function, value: Value) -> Value:
-    """The magnitude of floating-point numbers."""
-    return f.unary("fabs", value)
+    """The magnitude of floating-point numbers, or of signed integers, of which the lowest stays what it is."""
+    return f.unary("fabs", value) if is_float(value.type) else f.select(value < 0, -value, value)
 
 
 def converted(f: Function, value: Value, number: Number, kind: str) -> Value:

@@ -31,8 +31,8 @@ def declines(plan: PoolPlan) -> str | None:
         return missing
     if plan.reduce in (Reduce.AVERAGE, Reduce.LP) and plan.accumulate not in ACCUMULATORS:
         return f"no kernels that sum in {plan.accumulate}"
-    if plan.reduce is Reduce.LP and not NUMBERS[plan.dtype].floating:
-        return "no kernels for norms of integers"
+    if plan.reduce is Reduce.LP and not NUMBERS[plan.dtype].floating and not math.isinf(plan.p):
+        return "no kernels for norms of integers but the greatest magnitude"
     if plan.reduce is Reduce.LP and not math.isinf(plan.p) and plan.p not in POWERS and not powers.known():
         return f"no power function for norms of order {plan.p:g}"
     return None
