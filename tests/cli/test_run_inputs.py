@@ -61,6 +61,24 @@ def test_where_there_are_no_images(shop: Path, given: str) -> None:
     assert "error:" in astride(*RUN, given, status=1).err
 
 
+def test_a_frame_that_cannot_be_read_does_not_stop_the_others(shop: Path) -> None:
+    for i in (1, 2, 3):
+        picture(Path(f"frames/f{i}.png"), i % 2)
+    Path("frames/f2.png").write_bytes(Path("frames/f1.png").read_bytes()[:60])
+    done = astride(*RUN, "frames", "gone.png", *SCALE, "--top", 1, "--json", "--save", "out.npz", status=1)
+    data = done.data()
+    assert [result["image"] for result in data["results"]] == ["frames/f1.png", "frames/f3.png"]
+    assert [one["image"] for one in data["failed"]] == ["frames/f2.png", "gone.png"]
+    assert "there is no such image file" in data["failed"][1]["error"] and data["failed"][1]["error"] in done.err
+    assert "error: not an image that can be read" in done.err and "2 of 4 files could not be read" in done.err
+    with np.load("out.npz") as found:
+        assert found["images"].tolist() == ["frames/f1.png", "frames/f3.png"] and found["prob"].shape == (2, 2)
+    drawn = astride(*RUN, "frames", *SCALE, "--save", "drawn", status=1)
+    assert sorted(p.name for p in Path("drawn").iterdir()) == ["f1.png", "f3.png"] and "f3.png  prob" in drawn.out
+    alone = astride(*RUN, "frames/f2.png", "--save", "none.npz", status=1)
+    assert alone.out == "" and not Path("none.npz").exists()
+
+
 # Recipes
 
 

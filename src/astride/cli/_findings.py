@@ -15,6 +15,10 @@ from ._output import shape_text, table
 
 Array = npt.NDArray[Any]
 BAR = 30
+REGIONS = ("rois", "cls_prob", "bbox_pred")
+"""Faster R-CNN's outputs: regions (R, 5), the scores of each class (R, classes), and its moves (R, 4 * classes)."""
+OVERLAP = 0.3
+"""What boxes of one class may share, as py-faster-rcnn has it: lib/fast_rcnn/config.py, TEST.NMS."""
 MOST_LABELS = 1024
 """Channels of a map of labels at most; more are features."""
 
@@ -39,7 +43,7 @@ class Finding(ABC):
 
 @dataclass(slots=True)
 class Detections(Finding):
-    """Rows of a DetectionOutput whose score is high enough, the best first; `boxes` in pixels, parts of 1 without an image."""
+    """Boxes whose score is high enough, the best first; `boxes` in pixels, parts of 1 without an image."""
 
     kind: ClassVar[str] = "detections"
     labels: list[int]
@@ -185,9 +189,23 @@ class Reader:
     """How the outputs of one network are read."""
 
     net: Net
+    image: str
     names: Sequence[str]
     top: int
     threshold: float
+
+    def all(self, sample: dict[str, Array], place: Any, fed: tuple[int, ...], size: tuple[int, int] | None) -> dict[str, Finding]:
+        """One image's outputs, without their first axis where they have one for it.
+
+        `place` takes boxes in parts of the input to where they are to be; `fed` is the input's height and width, `size` the
+        image's, None for an array. Faster R-CNN's three outputs are one finding, under the name of the scores.
+        """
+        if set(REGIONS) <= set(sample):
+            rest = {blob: values for blob, values in sample.items() if blob not in REGIONS}
+            found: dict[str, Finding] = {REGIONS[1]: self._regions(sample, place, fed, size)}
+        else:
+            rest, found = sample, {}
+        return found | {blob: self(blob, values, place) for blob, values in rest.items()}
 
     def detects(self, blob: str) -> bool:
         """Whether a blob is the table of a DetectionOutput."""
@@ -210,7 +228,7 @@ class Reader:
 
     def _is_as_fine(self, sample: Array) -> bool:
         """Whether a map has an eighth of the input's resolution at least: coarser ones are features."""
-        shape = self.net.blobs[self.net.inputs[0]].shape
+        shape = self.net.blobs[self.image].shape
         if sample.ndim != 3 or len(shape) != 4 or min(sample.shape[1:]) < 2:
             return False
         return all(8 * mine >= its for mine, its in zip(sample.shape[1:], shape[2:], strict=True))
@@ -221,6 +239,36 @@ class Reader:
         rows = rows[np.argsort(-rows[:, 2], kind="stable")]
         labels = [int(label) for label in rows[:, 1]]
         return Detections(labels, [float(score) for score in rows[:, 2]], place(rows[:, 3:]), self.names, self.threshold)
+
+    def _regions(self, sample: dict[str, Array], place: Any, fed: tuple[int, ...], size: tuple[int, int] | None) -> Detections:
+        """The regions as each class moves them, inside the image, without those that overlap better ones of their class.
+
+        Source: py-faster-rcnn, lib/fast_rcnn/test.py, im_detect and the loop over classes; R-FCN moves all classes alike.
+        """
+        from ..layers._anchors import inside, regressed
+        from ..layers._boxes import suppressed
+
+        outputs = [sample[blob] for blob in REGIONS]
+        rois, scores, moves = (values.reshape(len(values), int(np.prod(values.shape[1:]))) for values in outputs)
+        corners = rois[:, 1:5]
+        if size is not None:
+            height, width = fed
+            corners = place(corners / np.array([width, height, width, height], corners.dtype)).astype(corners.dtype)
+        last = moves.shape[1] // 4 - 1
+        labels: list[int] = []
+        found, boxes = [np.zeros(0, scores.dtype)], [np.zeros((0, 4), corners.dtype)]
+        for label in range(1, scores.shape[1]):  # 0 is nothing
+            some = np.flatnonzero(scores[:, label] > self.threshold)
+            some = some[np.argsort(-scores[some, label], kind="stable")]
+            start = 4 * min(label, last)
+            moved = inside(regressed(corners[some], moves[some, start : start + 4]), *(size or fed))
+            kept = suppressed(moved, OVERLAP, pixel=1.0)
+            labels += [label] * len(kept)
+            found.append(scores[some[kept], label])
+            boxes.append(moved[kept])
+        best, placed = np.concatenate(found), np.concatenate(boxes)
+        order = np.argsort(-best, kind="stable")
+        return Detections([labels[i] for i in order], [float(best[i]) for i in order], placed[order], self.names, self.threshold)
 
 
 def _are_labels(sample: Array) -> bool:

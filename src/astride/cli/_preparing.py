@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ..data import Transformer, load_image, load_mean
 from ..errors import ArgumentError, ArrayError, ModelFileError
 from ..net import Net
 from ..proto import nearest
+from ._findings import REGIONS
 from ._output import shape_text
 from ._recipe import Recipe
 
@@ -30,6 +32,8 @@ class Preparation:
     images: Transformer
     arrays: Transformer
     recipe: Recipe
+    sides: Size | None = None
+    """Without a size: what the shorter side becomes, and what the longer at most."""
 
     @classmethod
     def of(cls, shape: tuple[int, ...], recipe: Recipe) -> Preparation:
@@ -42,13 +46,14 @@ class Preparation:
         size, crop = recipe.size, recipe.crop
         if crop is None and size is not None and wanted is not None and size != wanted:
             crop = wanted if size[0] >= wanted[0] and size[1] >= wanted[1] else None
+        sides = None if size or crop else recipe.sides
         images = Transformer(
             raw_scale=255.0 if recipe.raw_scale is None else recipe.raw_scale,
             mean=_mean(recipe),
             crop=crop,
             scale=1.0 if recipe.scale is None else recipe.scale,
             crop_mean=True,
-            size=size or crop or wanted,
+            size=None if sides else size or crop or wanted,
             channel_swap=(2, 1, 0) if order == "bgr" else None,
         )
         flags = {name for name, source in recipe.sources.items() if source == "flag"}
@@ -61,7 +66,7 @@ class Preparation:
             size=None,
             channel_swap=None,
         )
-        return cls(shape, order, images, arrays, recipe)
+        return cls(shape, order, images, arrays, recipe, sides)
 
     def load(self, path: Path) -> tuple[Array, Size | None]:
         """(inputs (N, ...) that a file holds, size of its image): one image, or as many as an array says, whose size is None."""
@@ -76,7 +81,25 @@ class Preparation:
                 hint="--channel-order gray, bgr or rgb; or a .npy array of the input's shape",
             )
         image = load_image(path, color=channels == 3)
-        return self.images(image)[None], (image.shape[1], image.shape[2])
+        size = (image.shape[1], image.shape[2])
+        return self._images(size)(image)[None], size
+
+    def _images(self, size: Size) -> Transformer:
+        """The transformer for an image of this height and width."""
+        if self.sides is None:
+            return self.images
+        scale = _scale(size, self.sides)
+        return replace(self.images, size=(max(round(size[0] * scale), 1), max(round(size[1] * scale), 1)))
+
+    def info(self, fed: tuple[int, ...], size: Size | None) -> Array:
+        """(1, 3): height and width of an input (N, C, H, W), and how many times larger it is than its image of `size`."""
+        if len(fed) != 4:
+            raise ArrayError("an input without height and width has no im_info", given={"input": fed}, required="(N, C, H, W)")
+        scale = 1.0
+        if size is not None:
+            whole = self.images.size or size
+            scale = whole[0] / size[0] if self.sides is None else _scale(size, self.sides)
+        return np.array([[fed[2], fed[3], scale]], np.float32)
 
     def place(self, boxes: Array, size: Size | None) -> Array:
         """Boxes (N, 4) in parts of the input, x0 y0 x1 y1, in pixels of an image of `size` (height, width) it was made from.
@@ -85,8 +108,9 @@ class Preparation:
         """
         if size is None:
             return boxes
-        whole = self.images.size or size
-        seen = self.images.crop or whole
+        images = self._images(size)
+        whole = images.size or size
+        seen = images.crop or whole
         scaled = []
         for axis in (1, 0):  # x, then y
             start = (whole[axis] - seen[axis]) // 2
@@ -95,15 +119,7 @@ class Preparation:
         return np.stack([x0, y0, x1, y1], axis=1)
 
     def _array(self, path: Path) -> Array:
-        try:
-            values = np.load(path, allow_pickle=False)
-        except FileNotFoundError:
-            raise ModelFileError("there is no such array file", given={"path": str(path)}, hint="check the path") from None
-        except (ValueError, EOFError, OSError) as error:
-            raise ModelFileError(
-                "not a NumPy array file", given={"path": str(path)}, because=str(error), hint="numpy.save"
-            ) from error
-        axes = len(self.shape)
+        values, axes = _array(path), len(self.shape)
         if values.ndim == axes - 1 or (axes == 4 and values.ndim == 2):
             values = values.reshape((1,) * (axes - values.ndim) + values.shape)
         if values.ndim != axes or values.dtype.kind not in "fiub":
@@ -121,6 +137,7 @@ class Preparation:
         return {
             "input": list(self.shape),
             "size": t.size,
+            "sides": self.sides,
             "channel_order": self.order,
             "raw_scale": t.raw_scale,
             "mean": self._mean_text or None,
@@ -133,6 +150,7 @@ class Preparation:
         t = self.images
         steps = [
             f"resized to {shape_text(t.size)}" if t.size else "",
+            f"shorter side {self.sides[0]}, longer at most {self.sides[1]}" if self.sides else "",
             f"channels {self.order}",
             f"0..1 times {t.raw_scale:g}",
             f"minus {self._mean_text}" if self._mean_text else "",
@@ -149,26 +167,79 @@ class Preparation:
         return ",".join(f"{value:g}" for value in mean)
 
 
+def _scale(size: Size, sides: Size) -> float:
+    """What brings the shorter side to the first, or if the longer would pass the second, that one to it."""
+    scale = sides[0] / min(size)
+    return sides[1] / max(size) if round(scale * max(size)) > sides[1] else scale
+
+
 def _mean(recipe: Recipe) -> Any:
     """The mean's numbers, None for none."""
     given = recipe.mean
     return None if given is None or (not isinstance(given, str) and len(given) == 0) else load_mean(given)
 
 
-def input_of(net: Net) -> str:
-    """The one input that images go into."""
-    if len(net.inputs) != 1:
+INFO = "im_info"
+
+
+def info_of(net: Net, given: Iterable[str]) -> str | None:
+    """The input (1, 3) that Faster R-CNN's networks have for the image's height, width and scale, unless it is given."""
+    here = INFO in net.inputs and INFO not in given and net.blobs[INFO].shape == (1, 3)
+    return INFO if here else None
+
+
+def arrays_of(net: Net, files: Mapping[str, Path]) -> dict[str, Array]:
+    """The arrays of inputs that no image goes into. Raises ArgumentError: no such input; ArrayError: other axes."""
+    found = {}
+    for name, path in files.items():
+        if name not in net.inputs:
+            raise ArgumentError(
+                "the network has no such input",
+                given={"input": name},
+                required=f"one of {', '.join(net.inputs)}",
+                hint=nearest(name, net.inputs),
+            )
+        values, shape = _array(path), net.blobs[name].shape
+        if values.ndim == len(shape) - 1:
+            values = values[None]
+        if values.ndim != len(shape) or values.dtype.kind not in "fiub":
+            raise ArrayError(
+                "the array does not fit the network's input",
+                given={path.name: values},
+                required=f"numbers, as many axes as {name} {shape}, the first may be missing",
+            )
+        found[name] = values.astype(np.float32)
+    return found
+
+
+def _array(path: Path) -> Array:
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except FileNotFoundError:
+        raise ModelFileError("there is no such array file", given={"path": str(path)}, hint="check the path") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise ModelFileError(
+            "not a NumPy array file", given={"path": str(path)}, because=str(error), hint="numpy.save"
+        ) from error
+
+
+def input_of(net: Net, fed: Collection[str | None] = ()) -> str:
+    """The one input that images go into, beside those that are fed otherwise."""
+    left = [name for name in net.inputs if name not in fed]
+    if len(left) != 1:
         raise ArgumentError(
             "the network does not have exactly one input for images",
-            given={"inputs": net.inputs, "data layers": list(net.sources)},
-            required=f"one input: {len(net.inputs)}",
-            hint="a deploy prototxt, whose input is an Input layer; astride test runs a network with a data layer",
+            given={"inputs": left, "data layers": list(net.sources)},
+            required=f"one input: {len(left)}",
+            hint="--input NAME=FILE.npy for the others"
+            if left
+            else "a deploy prototxt, whose input is an Input layer; astride test runs a network with a data layer",
         )
-    return net.inputs[0]
+    return left[0]
 
 
 def outputs_of(net: Net, asked: list[str]) -> list[str]:
-    """The blobs to keep: those asked for, else the network's outputs."""
+    """The blobs to keep: those asked for, else Faster R-CNN's three, else the network's outputs."""
     for name in asked:
         if name not in net.blobs:
             raise ArgumentError(
@@ -177,4 +248,4 @@ def outputs_of(net: Net, asked: list[str]) -> list[str]:
                 required=f"one of {', '.join(net.blobs)}",
                 hint=nearest(name, net.blobs),
             )
-    return asked or list(net.outputs)
+    return asked or (list(REGIONS) if set(REGIONS) <= set(net.blobs) else list(net.outputs))

@@ -19,6 +19,7 @@ from ..net import Net
 IMAGENET = (104.0, 117.0, 123.0)
 VGG = (103.939, 116.779, 123.68)
 SHICAI = (103.94, 116.78, 123.68)
+RBG = (102.9801, 115.9465, 122.7717)
 FACES = (78.4263377603, 87.7689143744, 114.895847746)
 
 MOST_FILES, MOST_BYTES = 10, 1 << 24
@@ -34,6 +35,7 @@ class Recipe:
     raw_scale: float | None = None
     size: tuple[int, int] | None = None
     crop: tuple[int, int] | None = None
+    sides: tuple[int, int] | None = None
     order: str | None = None
     labels: Any = None
     sources: dict[str, str] = field(default_factory=dict)
@@ -71,25 +73,30 @@ class Look:
     name: str
     layers: frozenset[str]
     types: frozenset[str]
+    inputs: frozenset[str]
     outputs: frozenset[str]
     input: tuple[int, ...]
     classes: int
 
     @classmethod
-    def at(cls, net: Net) -> Look:
+    def at(cls, net: Net, image: str | None = None) -> Look:
         """Its name in small letters, its layers, its input, and how many classes it tells apart."""
         makers = {top: node for node in net.nodes for top in node.tops}
+        image = image or next(iter(net.inputs), None)
         sizes = [net.blobs[name].shape for name in net.outputs if makers[name].layer.type in ("Softmax", "InnerProduct")]
         found = [node.layer for node in net.nodes if node.layer.type == "DetectionOutput"]
         classes = max((shape[1] for shape in sizes if len(shape) > 1), default=0)
         if found:
             classes = int(getattr(found[0], "classes", 0))
+        elif "im_info" in net.inputs and "cls_prob" in net.blobs:
+            classes = net.blobs["cls_prob"].shape[-1]
         return cls(
             net.name.lower(),
             frozenset(node.name for node in net.nodes),
             frozenset(node.layer.type for node in net.nodes),
+            frozenset(net.inputs),
             frozenset(net.outputs),
-            net.blobs[net.inputs[0]].shape if net.inputs else (),
+            net.blobs[image].shape if image else (),
             classes,
         )
 
@@ -109,6 +116,12 @@ VOC = [
 DETECTS = "DetectionOutput"
 
 CUSTOMS: tuple[Custom, ...] = (
+    Custom(
+        "faster-rcnn",
+        lambda look: look.color and "im_info" in look.inputs,
+        {"mean": RBG, "sides": (600, 1000)},
+        "Faster R-CNN (rbgirshick)",
+    ),
     Custom(
         "mobilenet-ssd",
         lambda look: look.color and DETECTS in look.types and "mobilenet" in look.name,
@@ -167,33 +180,38 @@ CUSTOMS: tuple[Custom, ...] = (
 """In the order they are asked; the first that knows the network is taken."""
 
 
-def customary(net: Net, wanted: str = "auto") -> Custom | None:
+def customary(net: Net, wanted: str = "auto", image: str | None = None) -> Custom | None:
     """The custom of networks like this one, or the one of that name."""
     if wanted != "auto":
         return next((custom for custom in CUSTOMS if custom.name == wanted), None)
-    look = Look.at(net)
+    look = Look.at(net, image)
     return next((custom for custom in CUSTOMS if custom.known(look)), None)
 
 
-def recipe(net: Net, files: list[Path], flags: Mapping[str, Any], wanted: str = "auto") -> Recipe:
-    """The recipe of a network read from `files`. `wanted` is auto, none (the flags alone), or the name of a custom."""
+def recipe(net: Net, image: str, files: list[Path], flags: Mapping[str, Any], wanted: str = "auto") -> Recipe:
+    """The recipe of the input `image` of a network read from `files`.
+
+    `wanted` is auto, none (the flags alone), or the name of a custom.
+    """
     found = Recipe()
     found.take("flag", flags)
     if wanted == "none":
         return found
-    shape = net.blobs[net.inputs[0]].shape
+    shape = net.blobs[image].shape
     if wanted == "auto":
         for source, values in _texts(net, files):
             found.take(source, values)
         _mean_beside(found, files, shape)
-    custom = customary(net, wanted)
+    custom = customary(net, wanted, image)
     if custom is not None:
         values = dict(custom.values)
         if "size" in values and not (len(shape) == 4 and shape[2] < values["size"][0] and shape[3] < values["size"][1]):
             del values["size"]
+        if "im_info" not in net.inputs:
+            values.pop("sides", None)
         found.take(custom.source, values)
-        look = Look.at(net)
-        if DETECTS in look.types and look.classes == len(VOC):
+        look = Look.at(net, image)
+        if (DETECTS in look.types or custom.name == "faster-rcnn") and look.classes == len(VOC):
             found.take("Pascal VOC", {"labels": VOC})
     _labels_beside(found, files)
     return found

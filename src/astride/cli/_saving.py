@@ -40,28 +40,35 @@ def check_target(path: Path, images: int) -> None:
 
 
 class Blobs:
-    """The blobs of all images, kept for one .npz; `images` in it names the file of each. Detections get the image's number."""
+    """The blobs of all images, kept for one .npz; `images` in it names the file of each.
+
+    Of detections and regions the rows of all images make one table; `rois` and detections begin with the image's number.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.arrays: dict[str, list[Array]] = {}
         self.files: list[str] = []
+        self.detected: set[str] = set()
+        self.rows: set[str] = set()
 
-    def add(self, file: str, sample: dict[str, Array], detected: Sequence[str]) -> None:
-        """One image's outputs, without their first axis."""
+    def add(self, file: str, sample: dict[str, Array], detected: Sequence[str], rows: Sequence[str] = ()) -> None:
+        """One image's outputs, without their first axis; `detected` are tables of detections, `rows` have one a region."""
+        self.detected |= set(detected)
+        self.rows |= set(rows)
         for blob, values in sample.items():
-            if blob in detected:
-                values = values.reshape(-1, 7).copy()
+            if blob in detected or (blob == "rois" and blob in rows):
+                values = values.reshape(-1, 7 if blob in detected else 5).copy()
                 values[:, 0] = len(self.files)
             self.arrays.setdefault(blob, []).append(values)
         self.files.append(file)
 
-    def write(self, detected: Sequence[str]) -> None:
-        """Everything, images in order along the first axis; detections as rows of one table."""
+    def write(self) -> None:
+        """Everything, images in order along the first axis; detections and regions as rows."""
         made: dict[str, Any] = {}
         for blob, parts in self.arrays.items():
-            if blob in detected:
-                made[blob] = np.concatenate(parts)[None, None]
+            if blob in self.detected or blob in self.rows:
+                made[blob] = np.concatenate(parts)[None, None] if blob in self.detected else np.concatenate(parts)
                 continue
             if len({part.shape for part in parts}) > 1:
                 raise ArrayError(
