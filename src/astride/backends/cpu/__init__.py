@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from ..protocol import Kernel
 
-OPERATORS = frozenset({"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool"})
+OPERATORS = frozenset({"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv", "conv_transpose"})
 """Operators with kernels: modules of these names."""
 
 

@@ -1,0 +1,177 @@
+"""The one inner kernel of convolution: a tile of sums of products, kept in registers while it grows.
+
+    C[m][n] (+)= sum_r A[m, r] * B[r][n]
+
+m are up to a dozen places, each with an address of its own, n a few vectors that lie side by side, r a nest of four loops
+of constant strides. Forward, m are output pixels, n output channels and r taps times input channels; for the gradient of
+the weights, m are input channels, n output channels and r output pixels; for 1x1 windows over planes, m are output
+channels, n pixels and r input channels. In a `lanewise` contraction A is a vector as well (depthwise: m are pixels, n
+channels, r taps).
+
+Sums are cut about every PIECE terms and the parts added in C, which keeps the rounding of long sums near that of short
+ones. How a sum is cut depends on the nest alone, so that a number does not depend on the tile it is computed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .ir import Function, Value
+from .ir_types import BITS, SHORT, element, lanes, vector
+from .machine import Machine
+
+PIECE = 256
+"""Terms that are added up one by one."""
+
+NEST = 12
+"""Numbers of a nest: four counts, four strides of A and four of B in bytes, the outermost loop first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes."""
+
+    kind: str
+    lanewise: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return BITS[self.kind] // 8
+
+    def rows(self, machine: Machine) -> tuple[int, ...]:
+        """How many places tiles have, the largest first; the last is 1."""
+        return (12, 8, 4, 2, 1) if machine.vector_bytes >= 64 else (6, 4, 2, 1)
+
+    def vectors(self, machine: Machine) -> int:
+        """Vectors a tile has side by side: as many as leave room for B and for one of A."""
+        return max((machine.registers - 4) // self.rows(machine)[0], 1)
+
+    def lanes(self, machine: Machine) -> int:
+        """Numbers of one vector; two at least, since single numbers have no masks."""
+        return max(machine.lanes(self.kind), 2)
+
+    def block(self, machine: Machine) -> int:
+        """Numbers a tile has side by side."""
+        return self.vectors(machine) * self.lanes(machine)
+
+
+class Tiles:
+    """The functions of one module that compute tiles, written when they are first called."""
+
+    def __init__(self, spec: Contraction, machine: Machine) -> None:
+        self.spec, self.machine = spec, machine
+        self.rows, self.vectors, self.lanes = spec.rows(machine), spec.vectors(machine), spec.lanes(machine)
+        self.block = spec.block(machine)
+        self.functions: list[Function] = []
+        self._known: dict[tuple[int, int, bool], str] = {}
+
+    def call(self, f: Function, rest: Value, lanes: Value, *arguments: Value) -> None:
+        """Compute the tile of the next `rest` places, as many as the largest has, and of the next `lanes` numbers.
+
+        `arguments` are those of `_tile` before `lanes`. Places past the last one must repeat it.
+        """
+        for size, next_size in zip(self.rows, (*self.rows[1:], 0), strict=True):
+            enough = (rest > next_size) & (rest <= size) if size != self.rows[0] else rest > next_size
+            with f.when(enough), f.when(lanes >= self.block, likely=True) as ragged:
+                f.call("void", self._name(size, self.vectors, False), *arguments, lanes)
+                with ragged.otherwise():
+                    self._ragged(f, size, lanes, arguments)
+
+    def _ragged(self, f: Function, size: int, lanes: Value, arguments: tuple[Value, ...]) -> None:
+        if self.vectors == 1:
+            f.call("void", self._name(size, 1, True), *arguments, lanes)
+            return
+        with f.when(lanes <= self.lanes) as more:
+            f.call("void", self._name(size, 1, True), *arguments, lanes)
+            with more.otherwise():
+                f.call("void", self._name(size, self.vectors, True), *arguments, lanes)
+
+    def _name(self, rows: int, vectors: int, masked: bool) -> str:
+        key = (rows, vectors, masked)
+        if key not in self._known:
+            self._known[key] = f"tile_{rows}_{vectors}{'_masked' if masked else ''}"
+            self.functions.append(_tile(self._known[key], self.spec, self.lanes, *key))
+        return self._known[key]
+
+
+def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, masked: bool) -> Function:
+    """`a` and `c` are tables of addresses, one a place; `b` and `begin`, what sums begin with, are shared. With `add` the
+    result is added to C. Masked tiles touch only the first `lanes` numbers of their vectors."""
+    f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", add="i64", lanes="i64")
+    kind = vector(width, spec.kind)
+    step = width * spec.bytes
+    masks = [_mask(f, width, f.lanes - k * width) if masked else None for k in range(vectors)]
+    a, c = ([f.load("ptr", f.at(table, 8 * m)) for m in range(rows)] for table in (f.a, f.c))
+    sums = [[f.variable(kind, f.load(kind, f.at(f.begin, k * step), mask=masks[k])) for k in range(vectors)] for _ in range(rows)]
+    counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
+    add = f.variable("i64", f.add)
+
+    def flush() -> None:
+        """Bring the sums to C. All of it is read before any of it is written: places may be the same."""
+        with f.when(add.get().ne(0)):
+            for row, place in zip(sums, c, strict=True):
+                for k, total in enumerate(row):
+                    total.set(f.load(kind, f.at(place, k * step), mask=masks[k]) + total.get())
+        for row, place in zip(sums, c, strict=True):
+            for k, total in enumerate(row):
+                f.store(total.get(), f.at(place, k * step), mask=masks[k])
+
+    def piece(a_offset: Value, b: Value, begin: Value, end: Value) -> None:
+        a_at, b_at = f.variable("i64", a_offset + begin * a_steps[3]), f.variable("ptr", f.at(b, begin * b_steps[3]))
+        with f.loop(begin, end):
+            there = b_at.get()
+            values = [f.load(kind, f.at(there, k * step), mask=masks[k]) for k in range(vectors)]
+            offset = a_at.get()
+            for row, place in zip(sums, a, strict=True):
+                here = f.at(place, offset)
+                one = None if spec.lanewise else f.splat(f.load(spec.kind, here), width)
+                for k, total in enumerate(row):
+                    factor = one if one is not None else f.load(kind, f.at(here, k * step), mask=masks[k])
+                    total.set(_fused(f, factor, values[k], total.get()))
+            a_at.set(offset + a_steps[3])
+            b_at.set(f.at(there, b_steps[3]))
+
+    def begin_again() -> None:
+        flush()
+        add.set(1)
+        for row in sums:
+            for total in row:
+                total.set(0)
+
+    _nest(f, counts, a_steps, b_steps, piece, None if spec.lanewise else begin_again)
+    flush()
+    return f
+
+
+def _nest(
+    f: Function,
+    counts: list[Value],
+    a_steps: list[Value],
+    b_steps: list[Value],
+    piece: Callable[[Value, Value, Value, Value], None],
+    begin_again: Callable[[], None] | None,
+) -> None:
+    """The loops over r, the innermost one in pieces; `begin_again` comes before one that would make a sum too long."""
+    terms = f.variable("i64", 0)
+    with f.loop(0, counts[0]) as i, f.loop(0, counts[1]) as j, f.loop(0, counts[2]) as k:
+        a = i * a_steps[0] + j * a_steps[1] + k * a_steps[2]
+        b = f.at(f.b, i * b_steps[0] + j * b_steps[1] + k * b_steps[2])
+        with f.loop(0, counts[3], PIECE) as first:
+            end = f.smaller(first + PIECE, counts[3])
+            if begin_again is not None:
+                with f.when(((terms.get() + (end - first)) > PIECE) & (terms.get() > 0), likely=False):
+                    begin_again()
+                    terms.set(0)
+                terms.set(terms.get() + (end - first))
+            piece(a, b, first, end)
+
+
+def _mask(f: Function, width: int, lanes: Value) -> Value:
+    """The lanes below a number."""
+    return f.value(vector(width, "i64"), range(width)) < f.splat(lanes, width)
+
+
+def _fused(f: Function, a: Value, b: Value, c: Value) -> Value:
+    """a * b + c, rounded once where the CPU can."""
+    return f.call(a.type, f"llvm.fmuladd.v{lanes(a.type)}{SHORT[element(a.type)]}", a, b, c)

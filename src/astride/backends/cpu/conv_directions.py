@@ -1,0 +1,116 @@
+"""Convolution and the transposed one, forward and backward: which relation is the value and which are its gradients.
+
+    conv              y gathers x along the axes,             dx gathers dy along the axes turned back
+    conv_transpose    y gathers x along the axes turned back, dx gathers dy along the axes
+
+Kernels compute channels last, in float32 or float64: arrays whose channels come first are transposed on the way in and out,
+narrower types widened and rounded once at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...plan import ConvPlan
+from ...plan.kinds import Direction, Edge, Layout
+from ..protocol import Array, Arrays, Saved
+from .conv_gather import Relation, compute
+from .conv_layout import channels_first, channels_last
+from .conv_pack import packed, packed_bias
+from .conv_weights import weights_gradient
+from .conv_windows import MOST, most_classes, stretched_back
+
+NARROW, WIDE = ("float16", "bfloat16"), ("float32", "float64")
+
+
+def declines(plan: ConvPlan) -> str | None:
+    """Why this backend does not convolve by a plan; None if it does."""
+    if plan.dtype not in WIDE + NARROW:
+        return f"no kernels for {plan.dtype}"
+    if plan.accumulate not in WIDE:
+        return f"no kernels that sum in {plan.accumulate}"
+    if plan.y_dtype not in ("", plan.dtype):
+        return f"no kernels that turn {plan.dtype} into {plan.y_dtype}"
+    if plan.edge is not Edge.SKIP:
+        return f"no kernels for the edge mode {plan.edge}"
+    if plan.batch_groups > 1:
+        return "no kernels for groups of the batch"
+    if any(axis.input_dilation > 1 for axis in plan.axes):
+        return "no kernels for a stretched input"
+    if max(most_classes(plan.axes), most_classes([stretched_back(axis) for axis in plan.axes])) > MOST:
+        return f"more than {MOST} kinds of windows at the edges"
+    return None
+
+
+def computed(plan: ConvPlan) -> np.dtype[Any]:
+    """The type kernels compute in: the plan's, or the one its sums are formed in where that is wider."""
+    return np.dtype("float64" if "float64" in (plan.dtype, plan.accumulate) else "float32")
+
+
+@lru_cache(maxsize=512)
+def relation(plan: ConvPlan, to_input: bool) -> Relation:
+    """What gives y, or with `to_input` the gradient of x."""
+    back = to_input != (plan.direction is Direction.TRANSPOSED)
+    axes = tuple(stretched_back(axis) for axis in plan.axes) if back else plan.axes
+    inputs, outputs = plan.in_channels, plan.out_channels
+    if to_input:
+        inputs, outputs = outputs, inputs
+    return Relation(computed(plan).name, axes, inputs, outputs, plan.groups, back, plan.flip != back)
+
+
+def forward(plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool) -> tuple[Array, Saved | None]:
+    """Convolve x into out; with `save`, keep x and w."""
+    _gathered(plan, relation(plan, False), x, w, b, out)
+    if not save:
+        return out, None
+    return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
+
+
+def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
+    """The gradients of x, w and b."""
+    x, w = saved.x, saved.w
+    assert x is not None and w is not None
+    dx = dw = db = None
+    if want[0]:
+        dx = np.empty(x.shape, x.dtype)
+        _gathered(plan, relation(plan, True), dy, w, None, dx)
+    if want[1]:
+        wide = computed(plan)
+        a, c = _last(plan, x, wide), _last(plan, dy, wide)
+        transposed = plan.direction is Direction.TRANSPOSED
+        if transposed:
+            a, c = c, a
+        dw = weights_gradient(relation(plan, transposed), a, c, w.shape).astype(w.dtype, copy=False)
+    if len(want) > 2 and want[2]:
+        first = plan.layout is Layout.CHANNELS_FIRST
+        axes = (0, *range(2, dy.ndim)) if first else tuple(range(dy.ndim - 1))
+        db = dy.astype(computed(plan), copy=False).sum(axis=axes).astype(x.dtype, copy=False)
+    return (dx, dw, db)
+
+
+def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array) -> None:
+    """Compute a relation in the plan's layout, in any type, into an array of any strides."""
+    wide = computed(plan)
+    x, weights = _last(plan, x, wide), packed(how, np.ascontiguousarray(w, wide))
+    bias = packed_bias(how, b, wide)
+    first = plan.layout is Layout.CHANNELS_FIRST
+    ready = out.dtype == wide and out.flags.c_contiguous
+    if ready and not first:
+        compute(how, x, weights, bias, out)
+        return
+    y = np.empty((out.shape[0], *out.shape[2:], out.shape[1]) if first else out.shape, wide)
+    compute(how, x, weights, bias, y)
+    if ready:
+        channels_first(y, out)
+    else:
+        out[...] = np.moveaxis(y, -1, 1) if first else y
+
+
+def _last(plan: ConvPlan, x: Array, wide: np.dtype[Any]) -> Array:
+    """Contiguous, in the type kernels compute in, channels last."""
+    x = np.ascontiguousarray(x, wide)
+    return channels_last(x) if plan.layout is Layout.CHANNELS_FIRST else x

@@ -1,0 +1,279 @@
+"""y from x and the weights, channels last: convolution, and on turned axes the transposed one and the gradient of x.
+
+A unit is some pixels of one class of windows times one block of output channels, cut into tiles (contraction.py). Weights
+are packed so that a tile reads them in order: groups, blocks, taps, input channels, and the block's output channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...plan import StridedAxis
+from ..protocol import Array
+from .cache import functions
+from .contraction import NEST, Contraction, Tiles
+from .conv_windows import classes_of
+from .ir import Function, Value, module
+from .machine import Machine, machine
+from .tables import Geometry
+from .window import kernel_function
+from .workers import address_of, run
+
+Numbers = NDArray[np.int64]
+
+CHUNKS, CLASSES, BLOCKS, GROUPS_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL = 9, 10, *range(7)
+"""Fields: blocks of one group and of all; output channels of a group; bytes from a group to the next in x, from a block
+to the next in x (0 but for depthwise windows), from a group to the next in y, and of a block's weights. Two fields are free."""
+
+WINDOWS, A_FIRST, A_STEPS, C_FIRST, C_STEPS, B_FIRST, NEST_AT = 0, 3, 4, 8, 9, 13, 14
+CLASS = NEST_AT + NEST
+"""Numbers of a class: windows along depth, height, width; the byte of the first one in x, and from there to the next image,
+depth, row and column; the same in y; the byte of its first tap in a block's weights; and its nest."""
+
+UNIT_BYTES = 1 << 17
+"""About as much of x as the pixels of one unit read."""
+
+UNITS = 32
+"""Units that a call has at least, if it has pixels enough."""
+
+TAKEN = 1 << 18
+"""Products that a thread takes at once, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What is gathered: windows of x along `axes`, `inputs` channels of x and `outputs` of y in groups.
+
+    `swapped` weights are (inputs, outputs / groups, *kernel), others (outputs, inputs / groups, *kernel); with `flip` they
+    are turned along every axis.
+    """
+
+    dtype: str
+    axes: tuple[StridedAxis, ...]
+    inputs: int
+    outputs: int
+    groups: int
+    swapped: bool
+    flip: bool
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether every channel has its own window and no other."""
+        return self.groups == self.inputs == self.outputs and self.groups > 1
+
+    @property
+    def spec(self) -> Contraction:
+        return Contraction("float" if self.dtype == "float32" else "double", self.depthwise)
+
+    @property
+    def taps(self) -> int:
+        return int(np.prod([axis.kernel for axis in self.axes]))
+
+    @property
+    def parts(self) -> tuple[int, int, int]:
+        """Groups, and the input and output channels of each, as kernels see them: depthwise windows are one group of lanes."""
+        if self.depthwise:
+            return 1, 1, self.outputs
+        return self.groups, self.inputs // self.groups, self.outputs // self.groups
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of output channels in a group."""
+        return -(-self.parts[2] // self.spec.block(machine()))
+
+    @property
+    def packed_shape(self) -> tuple[int, ...]:
+        groups, inputs, _ = self.parts
+        return (groups, self.blocks, self.taps, inputs, self.spec.block(machine()))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A kernel's address, its geometry, how many units there are and how many a thread takes."""
+
+    address: int
+    geometry: Geometry
+    units: int
+    taken: int
+
+
+def three(values: Sequence[int], fill: int) -> list[int]:
+    """One to three numbers, one an axis, as three."""
+    return [fill] * (3 - len(values)) + list(values)
+
+
+def strides(sizes: Sequence[int], pixel: int) -> list[int]:
+    """Bytes from one image, depth, row and column to the next where pixels have `pixel` bytes."""
+    steps = [pixel]
+    for size in reversed(three(sizes, 1)):
+        steps.append(steps[-1] * size)
+    return steps[::-1]
+
+
+@lru_cache(maxsize=512)
+def schedule(relation: Relation, images: int) -> Schedule:
+    """How a relation is computed over so many images."""
+    spec, block = relation.spec, relation.spec.block(machine())
+    (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
+    groups, inputs, outputs = relation.parts
+    table = _classes(relation)
+    pixels = images * table[:, WINDOWS : WINDOWS + 3].prod(1)
+    blocks = relation.blocks * groups
+    chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
+    panel = relation.taps * inputs * block * spec.bytes
+    a_block = block * spec.bytes if relation.depthwise else 0
+    fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel, 0, 0]
+    products = int(pixels.sum()) * blocks * block * relation.taps * inputs // max(len(chunks) * blocks, 1)
+    return Schedule(address, Geometry(fields, [chunks, table]), len(chunks) * blocks, max(TAKEN // max(products, 1), 1))
+
+
+def _unit_pixels(relation: Relation, work: int) -> int:
+    """Pixels of one unit, by what they read and by how many there are."""
+    read = relation.inputs * relation.spec.bytes * max(relation.axes[-1].stride // relation.axes[-1].input_dilation, 1)
+    return max(min(UNIT_BYTES // max(read, 1), work // UNITS), 1)
+
+
+def _chunks(pixels: Numbers, most: int, rows: int) -> Numbers:
+    """(class, first pixel, end) of every unit's pixels: whole tiles but for the last of a class."""
+    step = -(-most // rows) * rows
+    counts = -(-pixels // step)
+    kind = np.repeat(np.arange(len(pixels)), counts)
+    nth = np.arange(len(kind)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.stack([kind, nth * step, np.minimum((nth + 1) * step, pixels[kind])], 1).astype(np.int64)
+
+
+def _classes(relation: Relation) -> Numbers:
+    """The table of classes."""
+    spec, block = relation.spec, relation.spec.block(machine())
+    _, inputs, _ = relation.parts
+    missing = 3 - len(relation.axes)
+    axes = (StridedAxis(1, 1),) * missing + relation.axes
+    found = [classes_of(axis) for axis in axes]
+    x_steps = strides([axis.size for axis in axes], relation.inputs * spec.bytes)
+    y_steps = strides([axis.out for axis in axes], relation.outputs * spec.bytes)
+    w_steps = strides([axis.kernel for axis in axes], inputs * block * spec.bytes)
+    grid = np.meshgrid(*[np.arange(len(c.taps)) for c in found], indexing="ij")
+    at = [(c, g.ravel()) for c, g in zip(found, grid, strict=True)]
+    table = np.zeros((len(at[0][1]), CLASS), np.int64)
+    table[:, A_STEPS], table[:, C_STEPS] = x_steps[0], y_steps[0]
+    for a, (c, i) in enumerate(at):
+        table[:, WINDOWS + a] = c.windows[i]
+        table[:, A_FIRST] += c.pixel[i] * x_steps[a + 1]
+        table[:, A_STEPS + 1 + a] = c.pixel_step[i] * x_steps[a + 1]
+        table[:, C_FIRST] += c.window[i] * y_steps[a + 1]
+        table[:, C_STEPS + 1 + a] = c.window_step[i] * y_steps[a + 1]
+        table[:, B_FIRST] += c.tap[i] * w_steps[a + 1]
+    counts = [c.taps[i] for c, i in at]
+    loops = [(n, c.step * x, c.skip * w) for n, c, x, w in zip(counts, found, x_steps[1:], w_steps[1:], strict=True)]
+    nest = _merged([*loops, (np.full(len(table), inputs), spec.bytes, block * spec.bytes)])
+    for k, (count, a_step, b_step) in enumerate(nest):
+        table[:, NEST_AT + k], table[:, NEST_AT + 4 + k], table[:, NEST_AT + 8 + k] = count, a_step, b_step
+    table[np.prod(counts, 0) == 0, NEST_AT : NEST_AT + 4] = 0
+    return table
+
+
+Loops = list[tuple[Numbers, int, int]]
+
+
+def _merged(loops: Loops) -> Loops:
+    """The same four loops with the inner ones made one where together they are one run of numbers, or the last is one step."""
+    (outer, a_outer, b_outer), (inner, a_inner, b_inner) = loops[-2:]
+    once = (np.ones_like(outer), 0, 0)
+    if not len(inner):
+        return loops
+    steps = int(inner[0])
+    if steps == 1:
+        return [once, *loops[:-1]]
+    if a_outer == steps * a_inner and b_outer == steps * b_inner:
+        return [once, *loops[:-2], (outer * inner, a_inner, b_inner)]
+    return loops
+
+
+def gather(spec: Contraction, machine: Machine) -> str:
+    """The module of `gather`: a is x, b the packed weights, c the packed bias, d is y."""
+    f, tiles = kernel_function("gather"), Tiles(spec, machine)
+    chunks, classes = (f.at(f.geometry, f.field(f.geometry, k)) for k in (CHUNKS, CLASSES))
+    blocks, all_blocks, outputs, a_group, a_block, c_group, panel = (
+        f.field(f.geometry, k) for k in (BLOCKS, GROUPS_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL)
+    )
+    a_places, c_places = f.scratch("ptr", tiles.rows[0]), f.scratch("ptr", tiles.rows[0])
+    with f.loop(f.begin, f.end) as unit:
+        chunk, block = f.at(chunks, unit // all_blocks * 24), unit % all_blocks
+        group, number = block // blocks, block % blocks
+        kind, first, last = (f.load("i64", f.at(chunk, 8 * k)) for k in range(3))
+        row = f.at(classes, kind * (8 * CLASS))
+        a = f.at(f.a, group * a_group + number * a_block)
+        c = f.at(f.d, group * c_group + number * (tiles.block * spec.bytes))
+        b = f.at(f.b, block * panel + f.load("i64", f.at(row, 8 * B_FIRST)))
+        bias = f.at(f.c, block * (tiles.block * spec.bytes))
+        walk = Walk(f, row, first, a, c)
+        with f.loop(first, last, tiles.rows[0]) as pixel:
+            with f.loop(0, tiles.rows[0]) as k:
+                f.store(walk.a.get(), f.at(a_places, k * 8))
+                f.store(walk.c.get(), f.at(c_places, k * 8))
+                with f.when((pixel + k + 1) < last):
+                    walk.advance()
+            rest = f.smaller(last - pixel, f.value("i64", tiles.rows[0]))
+            lanes = f.smaller(outputs - number * tiles.block, f.value("i64", tiles.block))
+            nest = f.at(row, 8 * NEST_AT)
+            tiles.call(f, rest, lanes, a_places, c_places, b, bias, nest, f.value("i64", 0))
+    return module(f, *tiles.functions)
+
+
+class Walk:
+    """From pixel to pixel of a class: columns first, then rows, depths, images. `a` and `c` are the places in x and y."""
+
+    def __init__(self, f: Function, row: Value, first: Value, a: Value, c: Value) -> None:
+        def read(start: int, count: int) -> list[Value]:
+            return [f.load("i64", f.at(row, 8 * (start + k))) for k in range(count)]
+
+        self.f = f
+        self.sizes = read(WINDOWS, 3)[::-1]
+        self.steps = list(zip(read(A_STEPS, 4)[::-1], read(C_STEPS, 4)[::-1], strict=True))
+        (a_at,), (c_at,), rest = read(A_FIRST, 1), read(C_FIRST, 1), first
+        self.counters = []
+        for level, (a_step, c_step) in enumerate(self.steps):
+            here = rest
+            if level < 3:
+                here, rest = rest % self.sizes[level], rest // self.sizes[level]
+                self.counters.append(f.variable("i64", here))
+            a_at, c_at = a_at + here * a_step, c_at + here * c_step
+        self.a, self.c = f.variable("ptr", f.at(a, a_at)), f.variable("ptr", f.at(c, c_at))
+
+    def advance(self, level: int = 0) -> None:
+        """To the next pixel; at the end of a row, or of more, to the next of those."""
+        f, (a_step, c_step) = self.f, self.steps[level]
+        self._move(a_step, c_step)
+        if level == 3:
+            return
+        counter, size = self.counters[level], self.sizes[level]
+        counter.set(counter.get() + 1)
+        with f.when(counter.get().eq(size), likely=False):
+            counter.set(0)
+            self._move(-(a_step * size), -(c_step * size))
+            self.advance(level + 1)
+
+    def _move(self, a: Value, c: Value) -> None:
+        self.a.set(self.f.at(self.a.get(), a))
+        self.c.set(self.f.at(self.c.get(), c))
+
+
+def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array) -> None:
+    """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype."""
+    if y.size:
+        found = schedule(relation, len(x))
+        run(
+            found.address,
+            found.geometry.address,
+            address_of(x),
+            address_of(packed),
+            address_of(bias),
+            address_of(y),
+            found.units,
+            found.taken,
+        )
