@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.cli.console import astride
 from tests.data.databases import raw, write_lmdb
+
+from astride import pycaffe
 
 NET = """
 layer { name: "d" type: "Data" top: "data" top: "label" data_param { source: "db" backend: LMDB batch_size: 4 } }
@@ -32,15 +35,17 @@ class Twice:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     random = np.random.RandomState(2)
     write_lmdb(tmp_path / "db", [raw(random.randint(0, 9, (1, 3, 3)).astype(np.uint8), i % 2) for i in range(8)])
     for name, text in (("net.prototxt", NET), ("solver.prototxt", SOLVER), ("shop_layers.py", LAYERS)):
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.delitem(sys.modules, "shop_layers", raising=False)
-    return tmp_path
+    for name in ("shop_layers", "old_layers"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield tmp_path
+    pycaffe.uninstall()
 
 
 def test_train_and_test_read_what_the_text_names(folder: Path) -> None:
@@ -48,6 +53,24 @@ def test_train_and_test_read_what_the_text_names(folder: Path) -> None:
     data = astride("test", "net.prototxt", "s_iter_10.caffemodel", "--python-layer", "shop_layers", "-i", 2, "--json").data()
     assert data["batch_size"] == 4
     assert data["outputs"]["twice"] == pytest.approx(2 * data["loss"])
+
+
+def test_python_layers_import_caffe(folder: Path) -> None:
+    """As every layer does that was written for Caffe."""
+    layers = LAYERS.replace(
+        "class Twice:", "import caffe\n\nclass Twice(caffe.Layer):\n    def setup(self, bottom, top):\n        pass\n"
+    )
+    (folder / "shop_layers.py").write_text(layers)
+    astride("train", "solver.prototxt", "--python-layer", "shop_layers")
+    rows = astride("show", "net.prototxt", "--python-layer", "shop_layers", "--json").data()["layers"]
+    assert [row["type"] for row in rows][-1] == "Python"
+
+
+def test_layers_of_python_2_are_told(folder: Path) -> None:
+    (folder / "old_layers.py").write_text("import caffe\nprint 'reading'\n")
+    done = astride("show", "net.prototxt", "--python-layer", "old_layers", status=2)
+    words = " ".join(done.err.replace("│", " ").split())
+    assert "old_layers is no Python 3" in words and "line 2" in words
 
 
 def test_python_layers_must_be_asked_for(folder: Path) -> None:

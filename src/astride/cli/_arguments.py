@@ -24,15 +24,23 @@ Dialect = Annotated[
 
 
 def python_layers(modules: Sequence[str] | None) -> list[ModuleType]:
-    """The modules of those names, which may lie in the working directory."""
-    if modules and "" not in sys.path:
+    """The modules of those names, which may lie in the working directory. Their `import caffe` finds pycaffe."""
+    if not modules:
+        return []
+    from ..pycaffe import install
+
+    install()
+    if "" not in sys.path:
         sys.path.insert(0, "")
     found = []
-    for name in modules or ():
+    for name in modules:
         try:
             found.append(import_module(name))
         except ModuleNotFoundError as error:
             raise typer.BadParameter(f"there is no module {error.name}", param_hint="--python-layer") from None
+        except SyntaxError as error:
+            where = f"{error.filename}, line {error.lineno}: {error.msg}"
+            raise typer.BadParameter(f"{name} is no Python 3: {where}", param_hint="--python-layer") from None
     return found
 
 
