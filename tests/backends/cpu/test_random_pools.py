@@ -24,7 +24,7 @@ from astride.plan import PoolPlan
 from astride.plan.kinds import Reduce, Tie
 
 JUDGE = "reference:im2col"
-SAMPLE, SWEEP, BLOCK, GEOMETRIES = 48, 720, 12, 8
+SAMPLE, SWEEP, BLOCK, GEOMETRIES = 36, 720, 12, 6
 
 
 @pytest.fixture(autouse=True)

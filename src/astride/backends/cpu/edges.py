@@ -104,7 +104,8 @@ def fold(plan: PoolPlan, grown: Array) -> Array:
         order = np.argsort(source, kind="stable")
         order = order[source[order] >= 0]
         starts = np.searchsorted(source[order], np.arange(axis.size))
-        grown = np.add.reduceat(np.take(grown, order, axis=first + a), starts, axis=first + a, dtype=grown.dtype)
+        with np.errstate(all="ignore"):  # infinities of both signs
+            grown = np.add.reduceat(np.take(grown, order, axis=first + a), starts, axis=first + a, dtype=grown.dtype)
     return np.ascontiguousarray(grown)
 
 
@@ -118,7 +119,8 @@ def in_float32(plan: PoolPlan, dy: Array, saved: Saved, backward: Callable[..., 
     x, y = (None if a is None else a.astype(np.float32) for a in (saved.x, saved.y))
     dx = backward(_in_float32(plan), dy.astype(np.float32), replace(saved, x=x, y=y), want=(True,))[0]
     assert dx is not None
-    return (dx.astype(dy.dtype), None)
+    with np.errstate(all="ignore"):
+        return (dx.astype(dy.dtype), None)
 
 
 def apart(plan: PoolPlan, offsets: Array) -> Array:
