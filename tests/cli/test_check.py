@@ -87,3 +87,18 @@ def test_weights_that_do_not_fit(shop: Path) -> None:
 
 def test_a_missing_file() -> None:
     assert "no file" in astride("check", "none.prototxt", status=1).err
+
+
+def test_what_may_be_meant_otherwise_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "old.prototxt"
+    path.write_text(
+        'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 1, 8, 8] } } }\n'
+        'layer { name: "c" type: "Convolution" bottom: "data" top: "c" '
+        "convolution_param { num_output: 1 kernel_size: 1 pad: 3 } }\n"
+        'layer { name: "crop" type: "Crop" bottom: "c" bottom: "data" top: "crop" }\n'
+    )
+    done = astride("check", path)
+    assert done.out.count('line 3: Crop "crop" gives no offset') == 1 and "offset: 3" in done.out and done.err == ""
+    assert "nothing wrong was found" in done.out
+    assert len(astride("check", path, "--json").data()["remarks"]) == 1
+    assert astride("check", path, "--dialect", "autocrop", "--json").data()["remarks"] == []

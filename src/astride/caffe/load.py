@@ -11,11 +11,13 @@ import numpy as np
 from ..errors import ArgumentError, AstrideError, PrototxtError
 from ..layers import Source as Samples
 from ..net import Net, Node, Phase
-from ..proto import Message, Parsed, Position, Source, open_model
+from ..proto import Message, Parsed, Position, Schema, Source, open_model
+from .autocrop import align
 from .dialects.choose import read_text
 from .dialects.refused import check_refused
 from .export import CaffeFormat
 from .inputs import check_sources, fed_layer, source_of
+from .journal import Note
 from .python_layers import Allowed, PythonClasses, PythonLayers, classes
 from .state import State, included
 from .translate import check_types, listed, node, unknown_types
@@ -165,8 +167,7 @@ def _random(seed: Seed) -> np.random.RandomState:
 def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Message, list[Placed]]:
     """The message in the current format with the layers of this state only, and those layers with their places."""
     upgraded = upgrade(message, lines)
-    for note in upgraded.notes:
-        log.log(logging.WARNING if note.lost else logging.INFO, "%s: %s", lines.source if lines else "the network", note)
+    _tell(upgraded.notes, lines)
     current = upgraded.message
     kept: Message = type(message)()
     kept.CopyFrom(current)
@@ -190,7 +191,14 @@ def _filtered(message: Message, state: State, lines: Parsed | None) -> tuple[Mes
             required=f"one of the {len(current.layer)} layers in the text included",
             hint='phase="TRAIN"' if state.phase is Phase.TEST else 'phase="TEST"',
         )
+    _tell(align([(layer, line) for layer, line, _ in placed], Schema.of(message).name), lines)
     return kept, placed
+
+
+def _tell(notes: Iterable[Note], lines: Parsed | None) -> None:
+    """Log notes, as warnings those of what is lost or may be meant otherwise."""
+    for note in notes:
+        log.log(logging.WARNING if note.lost else logging.INFO, "%s: %s", lines.source if lines else "the network", note)
 
 
 def _places(upgraded: Upgraded, message: Message, lines: Parsed | None) -> list[tuple[int | None, Position | None]]:

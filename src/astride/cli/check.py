@@ -51,7 +51,8 @@ def check(
     on inputs without ties. --all does so for every operator.
 
     PROTOTXT: everything that is wrong with it in one list: syntax, unknown fields and layer types, layers that do not fit
-    together, in both phases; and weights that do not fit. With --gradients the layers' gradients as well.
+    together, in both phases; and weights that do not fit. What may be meant otherwise is noted. With --gradients the layers'
+    gradients as well.
 
     Exit status 1 if something is wrong.
     """
@@ -156,6 +157,7 @@ def _check_network(
         print_json(
             {
                 "good": good,
+                "remarks": found.remarks,
                 "problems": [{"where": where, "message": message} for where, message in found.problems],
                 "phases": found.phases,
                 "layers": [
@@ -169,6 +171,9 @@ def _check_network(
         console.print(f"[green]fits[/green]  phase {phase}: {summary['layers']} layers, {summary['parameters']:,} parameters")
     if weights is not None and not any(where == "weights" for where, _ in found.problems) and found.phases:
         console.print(f"[green]fits[/green]  weights {weights}")
+    for remark in found.remarks:
+        console.print("note ", style="bold yellow", end=" ")
+        console.print(remark, markup=False, soft_wrap=True)
     for where, message in found.problems:
         console.print(f"[bold red]wrong[/bold red] {where}")
         for line in message.splitlines():

@@ -19,6 +19,7 @@ from ...errors import ArgumentError
 from ...proto import Schema, nearest
 from . import (
     ascend,
+    autocrop,
     cambricon,
     cascade_rcnn,
     ceil_mode,
@@ -73,6 +74,7 @@ FORKS: Mapping[str, Fork] = {
     "openvino": openvino.FORK,
     "cascade_rcnn": cascade_rcnn.FORK,
     "ascend": ascend.FORK,
+    "autocrop": autocrop.FORK,
     "yolo2": yolo2.FORK,
     "region": yolo2.REGION,
     "rtpose": openpose.RTPOSE,

@@ -106,7 +106,8 @@ def read_binary(
 
 def _bytes_dialect(rest: bytes, source: str) -> str | None:
     """The dialect of a binary message without its weights; None where there is none."""
-    fitting = [name for name in ("bvlc", *FORKS) if not survey(rest, "NetParameter", schema(name), most=1)]
+    forks = [name for name, fork in FORKS.items() if fork.messages]
+    fitting = [name for name in ("bvlc", *forks) if not survey(rest, "NetParameter", schema(name), most=1)]
     if not fitting:
         return None
     readings = {name: Reading.of(rest, schema(name)) for name in fitting}
