@@ -61,6 +61,14 @@ def test_a_layer_without_a_gradient(shop: Path, monkeypatch: pytest.MonkeyPatch)
     assert "forward" in done.lines[-2] and "backward" not in done.lines[-2]
 
 
+def test_a_layer_with_state(shop: Path) -> None:
+    """It cannot run twice for one pass; from the second on, forward keeps what backward needs."""
+    norm = 'layer { name: "norm" type: "BatchNorm" bottom: "conv" top: "norm" batch_norm_param { use_global_stats: false } }'
+    Path("norm.prototxt").write_text(Path("deploy.prototxt").read_text() + norm)
+    data = astride("time", "norm.prototxt", "-i", 2, "--json").data()
+    assert data["no_backward"] is None and data["backward_seconds"] > 0
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [

@@ -113,11 +113,13 @@ def _gradients(net: Net) -> dict[str, Any]:
 
 
 def _forget(result: NetworkTime) -> None:
+    """Begin anew. A backward pass is tried again: layers with state keep what it needs from the second forward pass on."""
     for layer in result.layers:
         layer.forward.clear()
         layer.backward.clear()
     result.forward.clear()
     result.backward.clear()
+    result.stopped = None
 
 
 def fill(net: Net, *, weights: bool) -> None:
