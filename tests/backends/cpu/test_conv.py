@@ -84,7 +84,7 @@ def test_long_sums_are_cut() -> None:
     assert (abs(y - exact) / terms).max() < 4 * np.finfo("float32").eps
 
 
-SHAPES = [((3, 19, 17, 20), 1), ((2, 24, 9, 11), 24)]
+SHAPES = [((3, 19, 17, 20), 1), ((2, 24, 9, 11), 24), ((1, 96, 5, 6), 1)]
 
 
 @pytest.mark.parametrize(("shape", "groups"), SHAPES)

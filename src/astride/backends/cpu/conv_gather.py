@@ -6,6 +6,7 @@ are packed so that a tile reads them in order: groups, blocks, taps, input chann
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,9 +27,10 @@ from .workers import address_of, run
 
 Numbers = NDArray[np.int64]
 
-CHUNKS, CLASSES, BLOCKS, GROUPS_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL = 9, 10, *range(7)
+BLOCKS, ALL_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL, INNER, BY_BLOCK, CHUNKS, CLASSES = range(11)
 """Fields: blocks of one group and of all; output channels of a group; bytes from a group to the next in x, from a block
-to the next in x (0 but for depthwise windows), from a group to the next in y, and of a block's weights. Two fields are free."""
+to the next in x (0 but for depthwise windows), from a group to the next in y, and of a block's weights. Units are all blocks
+of one chunk of pixels after the other, or by block all chunks, INNER at a time. Then two tables."""
 
 WINDOWS, A_FIRST, A_STEPS, C_FIRST, C_STEPS, B_FIRST, NEST_AT = 0, 3, 4, 8, 9, 13, 14
 CLASS = NEST_AT + NEST
@@ -37,6 +39,9 @@ depth, row and column; the same in y; the byte of its first tap in a block's wei
 
 UNIT_BYTES = 1 << 17
 """About as much of x as the pixels of one unit read."""
+
+CACHE = 1 << 18
+"""Bytes that are surely still in the cache when they are read again."""
 
 UNITS = 32
 """Units that a call has at least, if it has pixels enough."""
@@ -127,9 +132,19 @@ def schedule(relation: Relation, images: int) -> Schedule:
     chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
     panel = relation.taps * inputs * block * spec.bytes
     a_block = block * spec.bytes if relation.depthwise else 0
-    fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel, 0, 0]
-    products = int(pixels.sum()) * blocks * block * relation.taps * inputs // max(len(chunks) * blocks, 1)
-    return Schedule(address, Geometry(fields, [chunks, table]), len(chunks) * blocks, max(TAKEN // max(products, 1), 1))
+    by_block = _by_block(relation, images, len(chunks), blocks, panel)
+    fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel]
+    fields += [max(len(chunks) if by_block else blocks, 1), int(by_block)]
+    products = int(pixels.sum()) * block * relation.taps * inputs // max(len(chunks), 1)
+    taken = len(chunks) if by_block and blocks >= UNITS else max(TAKEN // max(products, 1), 1)
+    return Schedule(address, Geometry(fields, [chunks, table]), len(chunks) * blocks, taken)
+
+
+def _by_block(relation: Relation, images: int, chunks: int, blocks: int, panel: int) -> bool:
+    """Whether the weights are what had better be read only once: x fits the cache, or is less to be read again."""
+    weights = blocks * panel
+    x = images * relation.inputs * relation.spec.bytes * math.prod(axis.size for axis in relation.axes)
+    return weights > CACHE and (x <= CACHE or x * blocks < weights * chunks)
 
 
 def _unit_pixels(relation: Relation, work: int) -> int:
@@ -198,12 +213,14 @@ def gather(spec: Contraction, machine: Machine) -> str:
     """The module of `gather`: a is x, b the packed weights, c the packed bias, d is y."""
     f, tiles = kernel_function("gather"), Tiles(spec, machine)
     chunks, classes = (f.at(f.geometry, f.field(f.geometry, k)) for k in (CHUNKS, CLASSES))
-    blocks, all_blocks, outputs, a_group, a_block, c_group, panel = (
-        f.field(f.geometry, k) for k in (BLOCKS, GROUPS_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL)
+    blocks, outputs, a_group, a_block, c_group, panel = (
+        f.field(f.geometry, k) for k in (BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL)
     )
     a_places, c_places = f.scratch("ptr", tiles.rows[0]), f.scratch("ptr", tiles.rows[0])
     with f.loop(f.begin, f.end) as unit:
-        chunk, block = f.at(chunks, unit // all_blocks * 24), unit % all_blocks
+        outer, inner = unit // f.field(f.geometry, INNER), unit % f.field(f.geometry, INNER)
+        by_block = f.field(f.geometry, BY_BLOCK).ne(0)
+        chunk, block = f.at(chunks, f.select(by_block, inner, outer) * 24), f.select(by_block, outer, inner)
         group, number = block // blocks, block % blocks
         kind, first, last = (f.load("i64", f.at(chunk, 8 * k)) for k in range(3))
         row = f.at(classes, kind * (8 * CLASS))

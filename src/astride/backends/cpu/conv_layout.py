@@ -18,6 +18,9 @@ from .workers import address_of, run
 ROWS, COLUMNS, BANDS = range(3)
 """Fields: rows and columns of each matrix, and bands of its rows."""
 
+LINE = 64
+"""Bytes of a cache line."""
+
 TAKEN = 1 << 14
 """Numbers that a thread moves at once, at least."""
 
@@ -50,7 +53,7 @@ def transpose(x: Array, y: Array, rows: int) -> None:
 @lru_cache(maxsize=512)
 def _schedule(rows: int, columns: int, kind: str) -> tuple[int, Geometry, int, int]:
     (address,) = functions("transpose", kind, lambda: transposer(kind, machine()), ("transpose",))
-    band = _lanes(kind, machine())
+    band = _band(kind, machine())
     bands = -(-rows // band)
     return address, Geometry([rows, columns, bands], []), bands, band
 
@@ -59,39 +62,44 @@ def _lanes(kind: str, machine: Machine) -> int:
     return max(machine.lanes(kind), 2)
 
 
+def _band(kind: str, machine: Machine) -> int:
+    """Rows of one band: what is written in one go is a whole line of the cache."""
+    return max(LINE // (BITS[kind] // 8), _lanes(kind, machine))
+
+
 def transposer(kind: str, machine: Machine) -> str:
     """The module of `transpose`: a is x, b is y; units are (matrix, band of rows). The last band and the last columns
     overlap those before, where there are any."""
     f, lanes, bytes_ = kernel_function("transpose"), _lanes(kind, machine), BITS[kind] // 8
     rows, columns, bands = (f.field(f.geometry, k) for k in (ROWS, COLUMNS, BANDS))
+    band = _band(kind, machine)
     with f.loop(f.begin, f.end) as unit:
-        matrix, row = unit // bands * (rows * columns), unit % bands * lanes
+        matrix, first = unit // bands * (rows * columns), unit % bands * band
+        last = f.smaller(first + band, rows)
         with f.when((rows >= lanes) & (columns >= lanes), likely=True) as small:
-            row = f.smaller(row, rows - lanes)
-            with f.loop(0, columns, lanes) as at:
-                column = f.smaller(at, columns - lanes)
+            with f.loop(0, columns, lanes) as at, f.loop(first, last, lanes) as start:
+                column, row = f.smaller(at, columns - lanes), f.smaller(start, rows - lanes)
                 x = f.at(f.a, (matrix + row * columns + column) * bytes_)
                 y = f.at(f.b, (matrix + column * rows + row) * bytes_)
-                _block(f, vector(lanes, kind), lanes, (x, columns * bytes_), (y, rows * bytes_))
-            with small.otherwise():
-                first = unit % bands * lanes
-                with f.loop(first, f.smaller(first + lanes, rows)) as i, f.loop(0, columns) as j:
-                    x = f.at(f.a, (matrix + i * columns + j) * bytes_)
-                    f.store(f.load(kind, x), f.at(f.b, (matrix + j * rows + i) * bytes_))
+                block = [f.load(vector(lanes, kind), f.at(x, columns * (i * bytes_))) for i in range(lanes)]
+                for i, values in enumerate(transposed(f, block)):
+                    f.store(values, f.at(y, rows * (i * bytes_)))
+            with small.otherwise(), f.loop(first, last) as one, f.loop(0, columns) as column:
+                x = f.at(f.a, (matrix + one * columns + column) * bytes_)
+                f.store(f.load(kind, x), f.at(f.b, (matrix + column * rows + one) * bytes_))
     return module(f)
 
 
-def _block(f: Function, kind: str, lanes: int, x: tuple[Value, Value], y: tuple[Value, Value]) -> None:
-    """A square block: places and bytes from row to row. Halves are exchanged between rows ever closer."""
-    block = [f.load(kind, f.at(x[0], x[1] * i)) for i in range(lanes)]
-    apart = lanes // 2
+def transposed(f: Function, block: list[Value]) -> list[Value]:
+    """The columns of a square block of rows. Halves are exchanged between rows ever closer."""
+    lanes = len(block)
+    apart, rows = lanes // 2, list(block)
     while apart:
         low = [lane if not lane & apart else lanes + lane - apart for lane in range(lanes)]
         high = [lane + apart if not lane & apart else lanes + lane for lane in range(lanes)]
         for i in range(lanes):
             if not i & apart:
-                a, b = block[i], block[i + apart]
-                block[i], block[i + apart] = f.shuffle(a, b, low), f.shuffle(a, b, high)
+                a, b = rows[i], rows[i + apart]
+                rows[i], rows[i + apart] = f.shuffle(a, b, low), f.shuffle(a, b, high)
         apart //= 2
-    for i, row in enumerate(block):
-        f.store(row, f.at(y[0], y[1] * i))
+    return rows
