@@ -268,6 +268,8 @@ def test_softmax_loss_ohem(fields: str, divided_by: float) -> None:
     [
         ("CenterObjectLoss", "center_object_loss_param { num_class: 2 share_location: true loc_loss_type: L2 }"),
         ("CenterGridLoss", "center_object_loss_param { class_type: SOFTMAX bias_scale: 64 bias_num: 1 }"),
+        ("CenterObjectLoss", "center_object_loss_param { has_lm: true lm_loss_type: SMOOTH_L1 conf_loss_type: FOCALSIGMOID }"),
+        ("CenterNetfocalSigmoidWithLoss", "loss_param { normalization: VALID }"),
         ("CenternetDetectionOutput", "detection_output_param { num_classes: 2 }"),
         ("Yolov3", "yolov3_param { num_class: 2 }"),
     ],

@@ -11,6 +11,7 @@ FORK = Fork(
         "CenterObjectLossParameter": """
             enum CLASS_TYPE SIGMOID=0 SOFTMAX=1
             enum LocLossType L2=0 SMOOTH_L1=1
+            enum ConfLossType FOCALSIGMOID=0
             400000001 loc_weight float
             400000002 num_class uint32
             400000003 share_location bool
@@ -25,6 +26,8 @@ FORK = Fork(
             400000012 low_bbox_scale float
             400000013 up_bbox_scale float
             400000014 has_lm bool
+            400000015 lm_loss_type LocLossType
+            400000016 conf_loss_type ConfLossType
         """,
         "LayerParameter": "400000173 center_object_loss_param CenterObjectLossParameter",
     },

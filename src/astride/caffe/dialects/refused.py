@@ -13,10 +13,12 @@ LOSSES = ("SmoothL1Loss", "SmoothL1LossOHEM", "SoftmaxWithLoss", "SoftmaxWithLos
 COMPUTED = {(kind, "LossParameter.normalization=PRE_FIXED") for kind in LOSSES}
 """(layer type, field and value) of what is refused elsewhere and computed there."""
 
+CENTERNET = "CenterNet in Caffe: it changed from one revision of its only fork to the next"
+
 UNDEFINED = {
-    "CenterGridLoss": "CenterNet in Caffe: it changed from one revision of its only fork to the next",
-    "CenterObjectLoss": "CenterNet in Caffe: it changed from one revision of its only fork to the next",
-    "CenternetDetectionOutput": "CenterNet in Caffe: it changed from one revision of its only fork to the next",
+    **dict.fromkeys(
+        ("CenterGridLoss", "CenterNetfocalSigmoidWithLoss", "CenterObjectLoss", "CenternetDetectionOutput"), CENTERNET
+    ),
     "Yolov3": "the loss of YOLO v3 in MobileNet-YOLO: it changed from one revision to the next, under the same fields",
 }
 """Layer types that cannot be computed as they were trained, since no one definition is known."""
