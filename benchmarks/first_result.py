@@ -90,6 +90,7 @@ def onnx_model(folder: str) -> str | None:
 def seconds(text: str, *arguments: str, cache: str) -> float:
     """Wall time of a fresh process."""
     environment = {**os.environ, "ASTRIDE_CACHE_DIR": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as installed packages are: compiled to bytecode
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-c", text, *arguments], check=True, env=environment, capture_output=True)
     return time.perf_counter() - begin
