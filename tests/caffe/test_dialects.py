@@ -47,6 +47,9 @@ FACTS = [
     ("flownet", "ResampleParameter", "antialias", 4, True),
     ("nvcaffe", "BlobProto", "raw_data_type", 10, 0),
     ("nvcaffe", "LayerParameter", "forward_type", 145, 1),
+    ("nvcaffe", "ConvolutionParameter", "cudnn_convolution_algo_seeker", 19, 1),
+    ("nvcaffe", "ConvolutionParameter", "conv_algos_override", 20, "-1,-1,-1"),
+    ("nvcaffe", "DataParameter", "parser_threads", 12, 0),
     ("ristretto", "QuantizationParameter", "exp_max", 12, -1),
     ("openpose", "LayerParameter", "op_transform_param", 149, None),
     ("intel", "PoolingParameter", "kernel_size", 3, None),
@@ -144,6 +147,7 @@ def layer(type_: str, fields: str, bottom: str = "data", top: str = "out") -> st
         ("shufflenet", "ShuffleChannel", "shuffle_channel_param { group: 2 }"),
         ("flownet", "Correlation", "correlation_param { kernel_size: 1 max_displacement: 4 }"),
         ("nvcaffe", "ReLU", "forward_type: FLOAT16"),
+        ("nvcaffe", "Convolution", "convolution_param { cudnn_convolution_algo_seeker: FINDEX }"),
         ("ristretto", "ReLU", "quantization_param { bw_layer_in: 8 }"),
         ("openpose", "OPData", "op_transform_param { stride: 8 }"),
         ("intel", "ReLU", "relu_param { engine: MKL2017 }"),
@@ -306,6 +310,7 @@ def test_every_old_layer_type_of_a_fork_has_a_name_of_today() -> None:
     ("dialect", "fields", "problem"),
     [
         ("rfcn", "loss_param { normalization: PRE_FIXED }", "normalization: PRE_FIXED (a loss divided by a number of its own)"),
+        ("nvcaffe", "data_param { cache: true shuffle: true }", "shuffle: True (samples of a database in another order)"),
         ("nvcaffe", "batch_norm_param { scale_bias: true }", "scale_bias: True (a BatchNorm with its own scale and bias)"),
     ],
 )

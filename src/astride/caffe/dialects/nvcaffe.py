@@ -44,6 +44,17 @@ FORK = Fork(
             11 img_rand_resize_upper uint32 = 0
             12 resize_to_square bool = false
         """,
+        "ConvolutionParameter": """
+            enum CuDNNConvolutionAlgorithmSeeker GET=0 FINDEX=1
+            19 cudnn_convolution_algo_seeker CuDNNConvolutionAlgorithmSeeker = FINDEX
+            20 conv_algos_override string = -1,-1,-1
+        """,
+        "DataParameter": """
+            11 threads uint32 = 0
+            12 parser_threads uint32 = 0
+            13 cache bool = false
+            14 shuffle bool = false
+        """,
         "BatchNormParameter": ENGINE
         + """
             5 scale_filler FillerParameter
@@ -95,6 +106,7 @@ FORK = Fork(
     },
     enums={"Type": "DOUBLE=0 FLOAT=1 FLOAT16=2 INT=3 UINT=4"},
     refused={
+        "DataParameter.shuffle": "samples of a database in another order",
         "BatchNormParameter.scale_bias": "a BatchNorm with its own scale and bias",
         "SolverParameter.rampup_interval": "a learning rate that ramps up",
         "SolverParameter.min_lr": "a least learning rate",
