@@ -159,3 +159,20 @@ def test_maps_of_one_value() -> None:
     assert np.asarray(draw_map(np.full((2, 2), 3.0), (4, 4))).tolist() == [[0] * 4] * 4
     drawn = draw_labels(Image.new("RGB", (20, 20), "white"), np.zeros((2, 2), np.int64), [])
     assert set(np.asarray(drawn).reshape(-1).tolist()) == {114}
+
+
+YOLO = """input: "data" input_shape { dim: [1, 14, 1, 1] }
+layer { name: "found" type: "%s" bottom: "data" top: "found" %s { %s: 2 num_box: 2 confidence_threshold: 0
+  biases: [0.5, 0.5, 0.25, 0.25] } }"""
+
+
+def test_yolos_table_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros: both boxes in the middle, the smaller one under the overlap allowed; a score of 1/2 times 1/2."""
+    monkeypatch.chdir(tmp_path)
+    np.save("zeros.npy", np.zeros((14, 1, 1), np.float32))
+    words = ("run", "net.prototxt", "net.caffemodel", "zeros.npy", "--threshold", 0.1, "--json")
+    written(YOLO % ("YoloDetectionOutput", "yolo_detection_output_param", "num_classes"), tmp_path)
+    found = astride(*words).data()["results"][0]["detections"]
+    assert [one["score"] for one in found] == [0.25, 0.25] and {one["class"] for one in found} == {1}
+    written(YOLO % ("DetectionOutput", "detection_output_param", "classes"), tmp_path)
+    assert "detections" not in astride(*words).data()["results"][0]

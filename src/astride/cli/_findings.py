@@ -184,6 +184,10 @@ class Numbers(Finding):
         return draw_map(self.values[0], image.size) if self.is_map and self.values.size else None
 
 
+TABLES = ("DetectionOutput", "YoloDetectionOutput", "Yolov3DetectionOutput")
+"""Layers that make such tables: of SSD, and of both YOLOs."""
+
+
 @dataclass(slots=True)
 class Reader:
     """How the outputs of one network are read."""
@@ -208,9 +212,10 @@ class Reader:
         return found | {blob: self(blob, values, place) for blob, values in rest.items()}
 
     def detects(self, blob: str) -> bool:
-        """Whether a blob is the table of a DetectionOutput."""
+        """Whether a blob is a table of what was found: labels, scores and corners."""
         makers = {top: node for node in self.net.nodes for top in node.tops}
-        return makers[blob].layer.type == "DetectionOutput"
+        layer = makers[blob].layer
+        return layer.type in TABLES and not getattr(layer, "early", False)  # the early one has sizes, not corners
 
     def __call__(self, blob: str, sample: Array, place: Any) -> Finding:
         """One image's output without its first axis. `place` takes boxes in parts of the input to where they are to be."""
