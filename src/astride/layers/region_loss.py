@@ -104,12 +104,13 @@ class RegionLoss(Layer):
         n, _, side, _ = x.shape
         values = x.reshape(n, self.boxes, -1, side, side).transpose(0, 3, 4, 1, 2).astype(np.float64)
         labels = bottom[1].data.reshape(n, -1, COLUMNS).astype(np.float64)
-        delta = np.stack([self._image(v, rows) for v, rows in zip(values, labels, strict=True)])
+        pulled = self.seen < SEEN // n * n  # whole passes, as the ports count
+        delta = np.stack([self._image(v, rows, pulled) for v, rows in zip(values, labels, strict=True)])
         self.seen += n
         self._delta = delta.transpose(0, 3, 4, 1, 2).reshape(x.shape).astype(x.dtype) if self.keep else None
         top[0].data[...] = (delta**2).sum() / n
 
-    def _image(self, values: Array, labels: Array) -> Array:
+    def _image(self, values: Array, labels: Array, pulled: bool) -> Array:
         """What is wrong with each number of one image: (side, side, boxes, 5 + classes)."""
         labels = labels[: next((i for i, row in enumerate(labels) if not row[3]), len(labels))]
         self._check(labels)
@@ -123,7 +124,7 @@ class RegionLoss(Layer):
         overlaps = [overlap(predicted, row[1:]) for row in labels]
         free = ~(np.max([np.zeros(sure.shape), *overlaps], axis=0) > self.threshold)
         delta[..., 4] = self.scales.nothing * sure * sure * (1 - sure) * free
-        if self.seen < SEEN:
+        if pulled:
             delta[..., :2] = PULL * (xy - 0.5) * xy * (1 - xy)
             delta[..., 2:4] = PULL * values[..., 2:4]
         for row, shared in zip(labels, overlaps, strict=True):
