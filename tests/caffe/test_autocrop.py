@@ -61,8 +61,8 @@ def test_a_crop_of_a_crop() -> None:
 
 
 @pytest.mark.parametrize("name", ["hed", "fcn8s", "unet"])
-def test_what_authors_wrote_down_later(root: Path, name: str) -> None:
-    """Their offsets in Caffe's own Crop are those that the older one found."""
+def test_what_was_written_down_later(root: Path, name: str) -> None:
+    """The offsets of the published networks in Caffe's own Crop are those that the older one found."""
     text = (root / "examples" / "zoo" / f"{name}.prototxt").read_text()
     expected = [(int(n), int(n)) for n in re.findall(r"crop_param \{[^}]*offset: (\d+)", text)]
     text = re.sub(r"(dim: \d+ dim: \d+ )dim: \d+ dim: \d+", r"\1dim: 188 dim: 188", text, count=1)
