@@ -70,6 +70,27 @@ def test_matrices_are_transposed(rows: int, columns: int, dtype: str) -> None:
     assert np.array_equal(y, x.swapaxes(1, 2))
 
 
+def whole(rng: np.random.Generator, *shape: int, dtype: str = "float32") -> Array:
+    return rng.integers(-3, 4, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("operator", [astride.conv, astride.conv_transpose])
+@pytest.mark.parametrize(("shape", "groups"), [((2, 6, 5, 7), 1), ((1, 6, 3), 2), ((3, 4, 2, 3, 9), 1), ((9, 6, 11, 11), 3)])
+def test_windows_of_one_pixel(operator: Any, shape: tuple[int, ...], groups: int, dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    x, b = whole(rng, *shape, dtype=dtype), whole(rng, shape[1] * 3, dtype=dtype)
+    turned = operator is astride.conv_transpose
+    w_shape = (shape[1], 3 * shape[1] // groups) if turned else (3 * shape[1], shape[1] // groups)
+    w = whole(rng, *w_shape, *[1] * (len(shape) - 2), dtype=dtype)
+    results = []
+    for backend in ("cpu", "reference"):
+        y, pull = astride.vjp(operator, x, w, b, groups=groups, backend=backend)
+        results.append((y, *pull(np.asarray(y % 4, dtype))))
+    for a, e in zip(*results, strict=True):
+        assert np.array_equal(a, e)
+
+
 def random(rng: np.random.Generator, *shape: int, dtype: str = "float32") -> Array:
     return rng.standard_normal(shape).astype(dtype)
 

@@ -18,6 +18,7 @@ import numpy as np
 from ...plan import ConvPlan
 from ...plan.kinds import Direction, Edge, Layout
 from ..protocol import Array, Arrays, Saved
+from . import conv_planes
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
@@ -95,9 +96,12 @@ def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
 def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array) -> None:
     """Compute a relation in the plan's layout, in any type, into an array of any strides."""
     wide = computed(plan)
+    first = plan.layout is Layout.CHANNELS_FIRST
+    if first and conv_planes.takes(how, len(x)):
+        _over_planes(how, x, w, b, out, wide)
+        return
     x, weights = _last(plan, x, wide), packed(how, np.ascontiguousarray(w, wide))
     bias = packed_bias(how, b, wide)
-    first = plan.layout is Layout.CHANNELS_FIRST
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
         compute(how, x, weights, bias, out)
@@ -108,6 +112,14 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
         channels_first(y, out)
     else:
         out[...] = np.moveaxis(y, -1, 1) if first else y
+
+
+def _over_planes(how: Relation, x: Array, w: Array, b: Array | None, out: Array, wide: np.dtype[Any]) -> None:
+    """Compute a relation of single pixels, channels first, into an array of any type and strides."""
+    y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
+    conv_planes.compute(how, np.ascontiguousarray(x, wide), np.ascontiguousarray(w, wide), b, y)
+    if y is not out:
+        out[...] = y
 
 
 def _last(plan: ConvPlan, x: Array, wide: np.dtype[Any]) -> Array:

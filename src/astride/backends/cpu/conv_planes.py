@@ -1,0 +1,125 @@
+"""Windows of one pixel where the channels come first: planes of pixels are rows of a matrix already, and nothing is moved.
+
+The roles are swapped: a tile's m are output channels, whose weights are read where they lie, its n neighbouring pixels, and
+its r input channels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..protocol import Array
+from .cache import functions
+from .contraction import NEST, Contraction, Tiles
+from .conv_gather import TAKEN, UNITS, Relation
+from .ir import module
+from .machine import Machine, machine
+from .tables import Geometry
+from .window import kernel_function
+from .workers import address_of, run
+
+GROUPS, PIXELS, PARTS, PART, CHANNELS, PARTS_OF_CHANNELS, PART_OF_CHANNELS, INPUTS, W_GROUP, W_OUTPUT, W_INPUT, ADD = range(12)
+"""Fields: groups; pixels of a plane, the parts they are taken in and how many one has; the same of a group's output channels;
+input channels of a group; bytes in w from a group, an output and an input channel to the next; whether y has the bias already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A kernel's address, its geometry, the units of one image and how many a thread takes."""
+
+    address: int
+    geometry: Geometry
+    units: int
+    taken: int
+
+
+FEW, SMALL = 1024, 256
+"""Pixels of all images from which planes of fewer than SMALL are better moved: their ends fill no vector."""
+
+
+def takes(relation: Relation, images: int) -> bool:
+    """Whether every window is the pixel itself, and planes are worth it."""
+    pixels = math.prod(axis.size for axis in relation.axes)
+    if relation.depthwise or (pixels < SMALL and images * pixels > FEW):
+        return False
+    return all(
+        axis.kernel == axis.stride == axis.input_dilation == 1 and axis.pad_lo == 0 and axis.out == axis.size
+        for axis in relation.axes
+    )
+
+
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+    """y (N, outputs, *size) from x (N, inputs, *size), all contiguous and of the relation's dtype."""
+    if not y.size:
+        return
+    if b is not None:
+        y[...] = b.reshape(-1, *[1] * len(relation.axes))
+    found = schedule(relation, len(x), b is not None)
+    zeros = np.zeros(relation.spec.block(machine()), y.dtype)
+    run(
+        found.address,
+        found.geometry.address,
+        address_of(w),
+        address_of(x),
+        address_of(zeros),
+        address_of(y),
+        found.units * len(x),
+        found.taken,
+    )
+
+
+@lru_cache(maxsize=512)
+def schedule(relation: Relation, images: int, add: bool) -> Schedule:
+    """How a relation is computed over so many images, to what y has or not."""
+    spec, block, rows = relation.spec, relation.spec.block(machine()), relation.spec.rows(machine())[0]
+    (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
+    groups, inputs, outputs = relation.parts
+    pixels = math.prod(axis.size for axis in relation.axes)
+    part, parts = _split(pixels, block, UNITS // max(images * groups, 1))
+    channels, parts_of_channels = _split(outputs, rows, UNITS // max(images * groups * parts, 1))
+    w_output, w_input = (1, outputs) if relation.swapped else (inputs, 1)
+    fields = [groups, pixels, parts, part, outputs, parts_of_channels, channels, inputs]
+    fields += [n * spec.bytes for n in (inputs * outputs, w_output, w_input)]
+    taken = max(TAKEN // max(part * channels * inputs, 1), 1)
+    return Schedule(address, Geometry([*fields, int(add)], []), groups * parts * parts_of_channels, taken)
+
+
+def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
+    """The size of parts, a multiple of `step`, of which there are about as many as wanted; and how many there are."""
+    steps = -(-count // step)
+    part = -(-steps // max(min(wanted, steps), 1)) * step
+    return part, -(-count // part)
+
+
+def planes(spec: Contraction, machine: Machine) -> str:
+    """The module of `planes`: a is w, b is x, c zeros, d is y; units are (image, group, part of pixels, part of channels)."""
+    f, tiles = kernel_function("planes"), Tiles(spec, machine)
+    get = [f.field(f.geometry, k) for k in range(12)]
+    rows, pixel = tiles.rows[0], spec.bytes
+    plane = get[PIXELS] * pixel
+    a_places, c_places, nest = f.scratch("ptr", rows), f.scratch("ptr", rows), f.scratch("i64", NEST)
+    one = f.value("i64", 1)
+    for k, number in enumerate([one, one, one, get[INPUTS], one, one, one, get[W_INPUT], one, one, one, plane]):
+        f.store(number, f.at(nest, 8 * k))
+    with f.loop(f.begin, f.end) as unit:
+        rest, first_channel = unit // get[PARTS_OF_CHANNELS], unit % get[PARTS_OF_CHANNELS] * get[PART_OF_CHANNELS]
+        whole, first = rest // get[PARTS], rest % get[PARTS] * get[PART]
+        last, last_channel = (
+            f.smaller(start + part, all_)
+            for start, part, all_ in ((first, get[PART], get[PIXELS]), (first_channel, get[PART_OF_CHANNELS], get[CHANNELS]))
+        )
+        x, y = f.at(f.b, whole * get[INPUTS] * plane), f.at(f.d, whole * get[CHANNELS] * plane)
+        w = f.at(f.a, whole % get[GROUPS] * get[W_GROUP])
+        with f.loop(first, last, tiles.block) as at, f.loop(first_channel, last_channel, rows) as channel:
+            left = f.smaller(last_channel - channel, f.value("i64", rows))
+            with f.loop(0, rows) as m:
+                here = channel + f.smaller(m, left - 1)
+                f.store(f.at(w, here * get[W_OUTPUT]), f.at(a_places, m * 8))
+                f.store(f.at(y, here * plane + at * pixel), f.at(c_places, m * 8))
+            lanes = f.smaller(last - at, f.value("i64", tiles.block))
+            tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), f.c, nest, get[ADD])
+    return module(f, *tiles.functions)
