@@ -91,6 +91,16 @@ def test_suppression_of_boxes_that_are_no_numbers() -> None:
     assert suppressed(np.empty((0, 4)), 0.5).tolist() == []
 
 
+def test_suppression_of_infinite_boxes_says_nothing() -> None:
+    """Weights that nobody trained make them: warnings are errors here."""
+    big, inf = 3e38, np.inf
+    boxes = np.array([[-inf, 0, inf, 0], [-inf, 1, inf, 2], [-big, -big, big, big], [0, 0, 1, 1], [4, 4, 5, 5]], np.float32)
+    assert areas(boxes)[2] == inf and areas(boxes)[3] == 1
+    assert {3, 4} <= set(suppressed(boxes, 0.5).tolist()), "finite boxes beside them stay"
+    assert overlaps(boxes[3], boxes[3]) == 1 and overlaps(boxes[3], boxes[4]) == 0
+    assert overlaps(boxes[:, None], boxes[None]).shape == (5, 5)
+
+
 def test_best_first() -> None:
     scores = np.array([0.5, np.nan, 0.75, 0.5, -np.inf, 0.25, 0.5])
     assert best_first(scores).tolist() == [2, 0, 3, 6, 5]

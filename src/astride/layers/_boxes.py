@@ -66,16 +66,17 @@ def encoded(boxes: Array, priors: Array, variances: Array, code: Code, *, in_tar
 
 def areas(boxes: Array, *, pixel: float = 0.0) -> Array:
     """Width times height, each with `pixel` added; 0 where a box is turned inside out."""
-    sides = boxes[..., 2:] - boxes[..., :2]
-    whole = (sides[..., 0] + pixel) * (sides[..., 1] + pixel)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite boxes, as above
+        sides = boxes[..., 2:] - boxes[..., :2]
+        whole = (sides[..., 0] + pixel) * (sides[..., 1] + pixel)
     return np.asarray(np.where((sides < 0).any(axis=-1), boxes.dtype.type(0), whole))
 
 
 def overlaps(a: Array, b: Array, *, pixel: float = 0.0) -> Array:
     """Intersection over union of rows of boxes; leading axes broadcast. With `pixel` 1 sides are counted in whole pixels."""
-    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]) + a.dtype.type(pixel)
-    shared = sides[..., 0] * sides[..., 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]) + a.dtype.type(pixel)
+        shared = sides[..., 0] * sides[..., 1]
         ratio = shared / (areas(a, pixel=pixel) + areas(b, pixel=pixel) - shared)
     return np.asarray(np.where((sides > 0).all(axis=-1), ratio, a.dtype.type(0)))
 
@@ -113,10 +114,10 @@ def suppressed(boxes: Array, threshold: float, *, eta: float = 1.0, pixel: float
 def _shared(columns: tuple[Array, ...], i: int, start: int) -> Array:
     """`overlaps` of box i with those from `start` on, from columns and areas: what suppression spends its time on."""
     left, top, right, low, area, pixel = columns
-    width = np.minimum(right[i], right[start:]) - np.maximum(left[i], left[start:]) + pixel
-    height = np.minimum(low[i], low[start:]) - np.maximum(top[i], top[start:]) + pixel
-    shared = width * height
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        width = np.minimum(right[i], right[start:]) - np.maximum(left[i], left[start:]) + pixel
+        height = np.minimum(low[i], low[start:]) - np.maximum(top[i], top[start:]) + pixel
+        shared = width * height
         ratio = shared / (area[i] + area[start:] - shared)
     return np.asarray(np.where((width > 0) & (height > 0), ratio, shared.dtype.type(0)))
 
