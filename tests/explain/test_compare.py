@@ -87,6 +87,8 @@ def test_options_go_to_the_rules_that_have_them() -> None:
 def test_who_computes_and_who_declines() -> None:
     """MPS's zeros that take part are not for textbook loops."""
     (side,) = compare("max_pool", 8, ("mps",), kernel=3, stride=2).sides
+    assert side.computed_by == "cpu:vectors"
+    (side,) = compare("max_pool", 8, ("mps",), kernel=3, stride=2, backend="reference").sides
     assert side.computed_by == "reference:im2col" and side.general_path
     assert {rung.name: rung.declines is None for rung in side.rungs}["reference:loops4"] is False
 

@@ -10,8 +10,8 @@ from ..errors import ArgumentError, BackendUnavailable
 from .protocol import Backend
 
 BACKENDS: dict[str, tuple[str, str]] = {
-    "reference": ("astride.backends.reference", "part of astride"),
     "cpu": ("astride.backends.cpu", "pip install llvmlite"),
+    "reference": ("astride.backends.reference", "part of astride"),
 }
 """name -> (module with `BACKEND`, how to install it), in the order `auto` asks."""
 
