@@ -165,6 +165,22 @@ def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
     return ready
 
 
+_chosen: dict[tuple[int, str], tuple[Plan, Kernel]] = {}
+
+
+def _kernel_of(plan: Plan, wanted: str) -> Kernel:
+    """The kernel of a plan's gradient, remembered for the next call. Raises what `choose` raises."""
+    found = _chosen.get((id(plan), wanted)) if isinstance(wanted, str) else None
+    if found is not None and found[0] is plan:
+        return found[1]
+    kernel = choose(plan, wanted).kernel
+    if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
+        if len(_chosen) >= READY_KEPT:
+            _chosen.clear()
+        _chosen[id(plan), wanted] = (plan, kernel)
+    return kernel
+
+
 def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None = None, backend: str | None = None) -> Arrays:
     """Gradients of `sum(dy * y)` in the order of the plan's roles; None for absent, unwanted and integer arrays.
 
@@ -185,7 +201,7 @@ def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None
                 required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}",
                 hint=f"dy.astype({plan.output_dtype!r})",
             )
-        kernel = choose(plan, backend or saved.kernel).kernel
+        kernel = _kernel_of(plan, backend or saved.kernel)
         if not kernel.numpy:
             return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
         with np.errstate(all="ignore"):
