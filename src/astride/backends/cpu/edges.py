@@ -125,9 +125,9 @@ def in_float32(plan: PoolPlan, dy: Array, saved: Saved, backward: Callable[..., 
 
 def apart(plan: PoolPlan, offsets: Array) -> Array:
     """Offsets (N, C, *out) in whole windows, from those in windows without the taps that lie between stretched pixels."""
-    taps = [taps_inside(axis) for axis in plan.axes]
-    if all(t.skip == 1 for t in taps):
+    if not any(isinstance(axis, StridedAxis) and axis.input_dilation > 1 for axis in plan.axes):
         return offsets
+    taps = [taps_inside(axis) for axis in plan.axes]
     none = offsets == no_offset(offsets.dtype)
     rest, step = np.where(none, 0, offsets).astype(np.int64), 1
     found = np.zeros(offsets.shape, np.int64)

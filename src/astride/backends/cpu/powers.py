@@ -13,13 +13,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...plan import PoolPlan
-from ...plan.kinds import Divisor, Edge, LpForm, Reduce, ZeroWindow
+from ...plan.kinds import Divisor, Edge, Layout, LpForm, Reduce, ZeroWindow
 from ..protocol import Array, Arrays, Saved
 from .edges import axes_read
 from .ir import Function, Value
 from .ir_types import element, lanes
+from .tables import covers
 
 LIBRARIES = (None, "libm.so.6", "libSystem.dylib", "ucrtbase", "msvcrt")
 """Where C's mathematics may be: in the process itself, or in one of these."""
@@ -62,22 +64,35 @@ def _counting(plan: PoolPlan) -> PoolPlan:
     return replace(read, reduce=Reduce.AVERAGE, divisor=Divisor.OVERRIDE, divisor_override=1, divisor_pad=None)
 
 
+@lru_cache(maxsize=512)
+def _never_read(plan: PoolPlan) -> NDArray[np.bool_] | None:
+    """The pixels, of all axes, that no window reads; None where there are none."""
+    read, axes = np.ones((1,) * len(plan.axes), bool), axes_read(plan)
+    for a, axis in enumerate(axes):
+        first = covers(axis, np.ones(axis.out, np.int64))[0]
+        read = read & (np.diff(first) > 0).reshape([-1 if b == a else 1 for b in range(len(axes))])
+    return None if read.all() else ~read
+
+
 def unread(plan: PoolPlan, saved: Saved, dx: Array, backward: Callable[..., Arrays]) -> None:
     """Where powers are formed as they are, a pixel at which nothing arrives gets 0 times the slope of its power: 0, or NaN.
 
-    Nothing arrives where no window reads, and by ZeroWindow.ZERO from a window whose result is 0 or whose sum is. `saved`
-    and dx are those of the input as it is read.
+    Nothing arrives where no window reads, and by ZeroWindow.ZERO from a window whose result is 0 or whose sum is; the slopes
+    of such a window are finite if p >= 1. `saved` and dx are those of the input as it is read.
     """
     assert saved.x is not None and saved.y is not None
-    silent = (saved.y == 0) | (np.isinf(saved.y) if plan.p < 0 else False)
-    sends = np.ones(saved.y.shape, np.float32)
-    if plan.zero_window is ZeroWindow.ZERO:
-        sends[silent] = 0
-    reads = backward(_counting(plan), sends, Saved(saved.shapes), want=(True,))[0]
-    assert reads is not None
-    bare = reads == 0
-    if not bare.any():
-        return
+    bare: Any = _never_read(plan)
+    if plan.p >= 1:
+        if bare is None:
+            return
+        bare = (..., bare, slice(None)) if plan.layout is Layout.CHANNELS_LAST else (..., bare)
+    else:
+        sends = np.ones(saved.y.shape, np.float32)
+        if plan.zero_window is ZeroWindow.ZERO:
+            sends[(saved.y == 0) | (np.isinf(saved.y) if plan.p < 0 else False)] = 0
+        reads = backward(_counting(plan), sends, Saved(saved.shapes), want=(True,))[0]
+        assert reads is not None
+        bare = reads == 0
     values = saved.x[bare].astype(np.result_type(np.dtype(plan.accumulate), dx.dtype))
     base = np.abs(values) if plan.lp_form is LpForm.ABSOLUTE else values
     with np.errstate(all="ignore"):
