@@ -170,6 +170,42 @@ def test_moves_for_all_classes_alike() -> None:
     assert [one["class"] for one in found.to_dict()["detections"]] == [1, 2]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_regions_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Fast R-CNN, whose regions somebody else has found; its text has room for one."""
+    monkeypatch.chdir(tmp_path)
+    text = (
+        inputs(data=(1, 3, 32, 32), rois=(1, 5))
+        + layer("pool", "ROIPooling", "data rois", "pool", "roi_pooling_param { pooled_w: 2 pooled_h: 2 spatial_scale: 1 }")
+        + ip("cls_score", "pool", CLASSES)
+        + layer("b", "InnerProduct", "pool", "bbox_pred", f"inner_product_param {{ num_output: {4 * CLASSES} }}")  # no moves
+        + layer("prob", "Softmax", "cls_score", "cls_prob")
+    )
+    Path("net.prototxt").write_text(text)
+    load_caffe(text, seed=1).save("net.caffemodel")
+    Image.fromarray(np.full((64, 64, 3), 99, np.uint8)).save("photo.png")
+    np.save("rois.npy", np.array([[0, 8 * i, 0, 8 * i + 7, 7] for i in range(count)], np.float32))
+    run = (
+        "run",
+        "net.prototxt",
+        "net.caffemodel",
+        "photo.png",
+        "photo.png",
+        "--input",
+        "rois=rois.npy",
+        "--threshold",
+        0,
+        "--scale",
+        1e-3,
+    )
+    found = astride(*run, "--json").data()["results"]
+    assert len(found) == 2 and {len(result["detections"]) for result in found} == {2 * count}
+    assert sorted({one["box"][0] for one in found[0]["detections"]}) == [16 * i for i in range(count)]
+    astride(*run, "--save", "out.npz")
+    with np.load("out.npz") as arrays:
+        assert arrays["rois"].shape == (2 * count, 5) and arrays["cls_prob"].shape == (2 * count, CLASSES)
+
+
 TWO = inputs(data=(1, 1, 2, 2), more=(1, 1, 2, 2)) + layer("sum", "Eltwise", "data more", "sum")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ArrayError, ModelFileError
 from . import _saving as saving
 from ._errors import report
-from ._findings import Finding, Reader
+from ._findings import REGIONS, Finding, Reader
 from ._output import note, to_stderr, to_stdout
 from ._preparing import Array, Preparation, Size
 
@@ -91,7 +91,7 @@ class Running:
                     console.print(finding.shown())
             if blobs is not None:
                 blobs.add(str(file), sample, [blob for blob in sample if self.reader.detects(blob)], rows)
-        if self.save is not None and blobs is None:
+        if self.save is not None and blobs is None and findings:
             path = None if size is None else saving.draw(self.save, file, findings, self._written)  # no image, no drawing
             note(f"wrote {path}" if path is not None else f"{file}: nothing to draw")
             self.results[-1]["drawn"] = None if path is None else str(path)
@@ -122,7 +122,13 @@ class Running:
         if len(self.net.inputs) == 1:
             return []
         images = self.net.blobs[self.image].shape[0]
-        return [blob for blob in self.outputs if not self.reader.detects(blob) and self.net.blobs[blob].shape[:1] != (images,)]
+        all_regions = set(REGIONS) <= set(self.outputs)
+        return [
+            blob
+            for blob in self.outputs
+            if (all_regions and blob in REGIONS)
+            or (not self.reader.detects(blob) and self.net.blobs[blob].shape[:1] != (images,))
+        ]
 
 
 __all__ = ["Running"]
