@@ -10,9 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 import astride
+from astride.backends.cpu.compiler import assembly
+from astride.backends.cpu.contraction import Contraction, Tiles
 from astride.backends.cpu.conv_directions import declines
 from astride.backends.cpu.conv_layout import transpose
 from astride.backends.cpu.conv_windows import classes_of, most_classes, stretched_back
+from astride.backends.cpu.ir import Function, module
+from astride.backends.cpu.machine import machine
 from astride.plan import StridedAxis
 from astride.plan.kinds import Edge
 
@@ -142,6 +146,24 @@ def test_memory_of_any_strides() -> None:
     astride.conv(x, w, out=room[..., ::2], backend="cpu")
     assert np.array_equal(room[..., ::2], astride.conv(x, w, backend="reference"))
     assert not room[..., 1::2].any()
+
+
+def test_half_types_overflow_quietly() -> None:
+    """Sums are formed in float32 and rounded once: 2 * 60000 - 60000 is fine, 2 * 60000 is not."""
+    x = np.array([[[60000, 60000, -60000, 60000, 60000, 1]]], "float16")
+    y = astride.conv(x, np.ones((1, 1, 3), "float16"), stride=3, backend="cpu")
+    assert y.tolist() == [[[60000, np.inf]]]
+
+
+@pytest.mark.parametrize(("name", "instruction"), [("avx512", "vfmadd231ps"), ("neon", "fmla")])
+def test_tiles_of_other_machines(name: str, instruction: str) -> None:
+    """A whole tile is computed in registers: one multiply-add for each of its vectors, and little beside them."""
+    other, spec = machine(name), Contraction("float")
+    f, tiles = Function("f", a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", add="i64", lanes="i64"), Tiles(spec, other)
+    most = f.value("i64", tiles.rows[0])
+    tiles.call(f, most, f.value("i64", tiles.block), f.a, f.c, f.b, f.begin, f.nest, f.add)
+    text = assembly(module(f, *tiles.functions), other)
+    assert text.count(instruction) >= tiles.rows[0] * tiles.vectors
 
 
 def test_what_is_declined_has_a_reason() -> None:

@@ -111,7 +111,7 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
     if ready:
         channels_first(y, out)
     else:
-        out[...] = np.moveaxis(y, -1, 1) if first else y
+        _rounded(np.moveaxis(y, -1, 1) if first else y, out)
 
 
 def _over_planes(how: Relation, x: Array, w: Array, b: Array | None, out: Array, wide: np.dtype[Any]) -> None:
@@ -119,6 +119,12 @@ def _over_planes(how: Relation, x: Array, w: Array, b: Array | None, out: Array,
     y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
     conv_planes.compute(how, np.ascontiguousarray(x, wide), np.ascontiguousarray(w, wide), b, y)
     if y is not out:
+        _rounded(y, out)
+
+
+def _rounded(y: Array, out: Array) -> None:
+    """Into memory of any strides and a narrower type, where what is too large is an infinity and no warning."""
+    with np.errstate(all="ignore"):
         out[...] = y
 
 
