@@ -1,7 +1,7 @@
 """Stochastic pooling: the tap at which a window's running sum reaches its draw, or at test time sum x^2 / sum x.
 
 Sums run tap by tap in row-major order, as the reference's do, so that a draw finds the same tap. Lanes are channels where
-they come last; where they come first every plane is an image of one channel.
+they come last; where they come first, planes are turned into such channels, or where they are few each is an image of one.
 """
 
 from __future__ import annotations
@@ -218,12 +218,31 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     return out, Saved(shapes, x=x, y=out)
 
 
+MANY = 16
+"""Planes from which it pays to turn them into channels that come last."""
+
+
 def _run(plan: PoolPlan, gives: str, x: Array, y: Array, offsets: Array | None, uniform: Array | None) -> None:
-    last = plan.layout is Layout.CHANNELS_LAST
-    if y.size:
-        schedule = _forward_schedule(plan, gives, x.shape[-1] if last else 1, offsets is not None)
-        planes = x.shape[0] * (1 if last else x.shape[1])
+    if not y.size:
+        return
+    if plan.layout is Layout.CHANNELS_LAST:
+        schedule = _forward_schedule(plan, gives, x.shape[-1], offsets is not None)
+        pooling.launch(schedule, schedule.units * x.shape[0], x, y, offsets, uniform)
+        return
+    planes = x.shape[0] * x.shape[1]
+    if planes < MANY:
+        schedule = _forward_schedule(plan, gives, 1, offsets is not None)
         pooling.launch(schedule, schedule.units * planes, x, y, offsets, uniform)
+        return
+    schedule = _forward_schedule(plan, gives, planes, offsets is not None)
+    given, draws = (None if a is None else np.ascontiguousarray(a.reshape(planes, -1).T) for a in (x, uniform))
+    assert given is not None
+    found, places = (None if a is None else np.empty((a.size // planes, planes), a.dtype) for a in (y, offsets))
+    assert found is not None
+    pooling.launch(schedule, schedule.units, given, found, places, draws)
+    for to, part in ((y, found), (offsets, places)):
+        if to is not None and part is not None:
+            to.reshape(planes, -1)[...] = part.T
 
 
 def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -> Arrays:
