@@ -36,7 +36,7 @@ def test_arguments_that_change() -> None:
 
 
 def test_a_negative_zero_is_none() -> None:
-    calls = [dict(kernel=1, padding=1, edge="constant", edge_value=value) for value in (0.0, -0.0, 0.0)]
+    calls: list[dict[str, Any]] = [dict(kernel=1, padding=1, edge="constant", edge_value=value) for value in (0.0, -0.0, 0.0)]
     corners = [astride.max_pool(X, **call)[0, 0, 0, 0] for call in calls]
     assert np.signbit(corners).tolist() == [False, True, False]
 

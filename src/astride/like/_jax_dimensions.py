@@ -10,6 +10,7 @@ import numpy as np
 
 from ..backends.protocol import Array
 from ..errors import ArgumentError
+from ..rules._arguments import row, whole
 from ..rules._sizes import reach, same
 from ._views import moved
 
@@ -78,7 +79,7 @@ def pads_of(padding: Any, rank: int) -> Any:
     """A word in small letters, or (low, high) pairs."""
     if isinstance(padding, str):
         return padding.lower()
-    pairs = tuple(tuple(int(p) for p in pair) for pair in padding)
+    pairs = tuple(tuple(whole(p, "padding") for p in row(pair, "padding")) for pair in row(padding, "padding"))
     if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
         raise ArgumentError(
             "padding needs a (low, high) pair per spatial axis",
@@ -160,7 +161,7 @@ def _per_axis(x: Array, values: Any, name: str) -> tuple[int, ...]:
 def _pads(x: Array, k: Sequence[int], s: Sequence[int], d: Sequence[int], padding: Any) -> Pads:
     """Pairs for every axis; SAME counts in the dilated window, but in the operand as it is, undilated."""
     if not isinstance(padding, str):
-        pairs = tuple(tuple(int(p) for p in pair) for pair in padding)
+        pairs = tuple(tuple(whole(p, "padding") for p in row(pair, "padding")) for pair in row(padding, "padding"))
         if len(pairs) != x.ndim or any(len(pair) != 2 for pair in pairs):
             raise ArgumentError(
                 "padding needs a (low, high) pair per axis of operand",

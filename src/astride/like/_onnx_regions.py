@@ -110,7 +110,7 @@ def _check(x: Array, boxes: Array, owners: Array, mode: str, frame: str, opset: 
             given={"mode": mode, "coordinate_transformation_mode": frame},
             required=f"one of {', '.join(MODES)}; one of {', '.join(FRAMES)}",
         )
-    if x.ndim != 4 or boxes.shape != (len(owners), 4) or owners.ndim != 1:
+    if x.ndim != 4 or owners.ndim != 1 or boxes.shape != (len(owners), 4):
         raise ArrayError(
             "X, rois and batch_indices do not fit each other",
             given={"X": x, "rois": boxes, "batch_indices": owners},

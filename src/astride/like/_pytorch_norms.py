@@ -39,7 +39,7 @@ def norm_pool(rank: int, input: Any, norm_type: float, kernel_size: Any, stride:
     whole = x.dtype.kind in "iub"
 
     def compute(x: Array) -> Array:
-        if norm_type == -math.inf and not (whole and rank == 1):
+        if np.ndim(norm_type) == 0 and norm_type == -math.inf and not (whole and rank == 1):
             return _negative(max_pool(_negative(_magnitude(x)), **window))
         if whole and isinstance(norm_type, float) and not math.isinf(norm_type):
             return lp_pool(x.astype(np.float32), p=norm_type, **window)

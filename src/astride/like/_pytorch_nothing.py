@@ -25,14 +25,17 @@ from ._unbatched import one_or_all
 
 
 def nothing_of(op: str, inputs: Sequence[Array | None], shape: tuple[int, ...], *, fill: float = 0) -> Array:
-    """A result that no element of the inputs reaches: their gradients are zeros."""
+    """A result that no element of the inputs reaches: their gradients are zeros, and those of the gradients."""
     given = [a for a in inputs if a is not None]
     y = np.full(shape, fill, given[0].dtype.newbyteorder("="))
 
     def pull(gradients: Arrays, want: tuple[bool, ...]) -> Arrays:
         return tuple(np.zeros_like(a) if wanted else None for a, wanted in zip(given, want, strict=True))
 
-    tape.record(tape.Node(op, tuple(given), (y,), pull))
+    def twice(gradients: Arrays, cotangents: Arrays, want: tuple[bool, ...]) -> tuple[Arrays, Arrays]:
+        return (np.zeros_like(y),), pull(gradients, want)
+
+    tape.record(tape.Node(op, tuple(given), (y,), pull, twice))
     return y
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..backends.protocol import Array
 from ..errors import ArgumentError
 from ..ops._run import as_array
+from ..rules._arguments import whole
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 SOURCE = "TensorFlow 2.21, tensorflow/python/ops/nn_ops.py"
@@ -98,7 +99,7 @@ def words(padding: Any, function: str) -> str:
 
 def spatial_of(output_shape: Any, x: Array, channels: int, rank: int, first: bool) -> tuple[int, ...]:
     """The sizes out of `output_shape`: (N, *size, C) or (N, C, *size), or the sizes alone."""
-    values = tuple(int(v) for v in np.asarray(output_shape).reshape(-1))
+    values = tuple(whole(v, "output_shape") for v in np.asarray(output_shape).reshape(-1))
     if len(values) == rank:
         return values
     wanted = (values[0], values[1 if first else -1]) if len(values) == rank + 2 else None

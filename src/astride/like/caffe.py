@@ -141,7 +141,8 @@ def _convolve(name: str, rule: Callable[..., ConvPlan], x: Any, w: Any, b: Any, 
                 "axis leaves no spatial axes", given={"axis": axis, "x": x}, required=f"0 <= axis < {x.ndim - 1}", hint="axis=1"
             )
         if "num_output" not in fields:
-            fields["num_output"] = w.shape[0] if name == "convolution" else w.shape[1] * fields.get("group", 1)
+            outs = w.shape[:1] if name == "convolution" else w.shape[1:2]
+            fields["num_output"] = math.prod(outs) * (1 if name == "convolution" else fields.get("group", 1))
         before, after = x.shape[:axis], x.shape[axis:]
         plan = rule((math.prod(before), *after), x.dtype.name, **_known(rule, fields))
     except AstrideError as error:

@@ -18,6 +18,7 @@ from ..ops.conv import conv as _conv
 from ..ops.conv_transpose import conv_transpose as _conv_transpose
 from ..ops.lp_pool import lp_pool as _lp_pool
 from ..ops.max_pool import max_pool as _max_pool
+from ..rules._arguments import row
 
 __all__ = ["avg_pool", "conv", "conv_transpose", "l2_pool", "max_pool"]
 
@@ -135,7 +136,7 @@ def conv_transpose(
 
 def _window(kernel_sizes: Any, strides: Any, pad_type: str, pad: Any) -> dict[str, Any]:
     return dict(
-        kernel=tuple(kernel_sizes),
+        kernel=row(kernel_sizes, "kernel_sizes"),
         stride=_or_ones(strides),
         padding=_padding(pad_type, pad),
         layout="channels_first",

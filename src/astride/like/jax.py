@@ -26,6 +26,7 @@ from ..ops.conv import conv
 from ..ops.conv_transpose import conv_transpose as _conv_transpose
 from ..ops.max_pool import max_pool
 from ..ops.min_pool import min_pool
+from ..rules._arguments import row
 from ._jax_dimensions import Windows, convolved, pads_of, parts_of, specs_of, windows_of
 from ._jax_values import check_precision, preferred_name, refuse_sharding, start_of
 from ._views import moved, shaped
@@ -84,7 +85,7 @@ def reduce_window(
     """
     x = as_array(operand, "operand")
     name = computation.name if isinstance(computation, Computation) else computation
-    if name not in COMPUTATIONS:
+    if not isinstance(name, str) or name not in COMPUTATIONS:
         raise ArgumentError(
             "there is no such computation",
             given={"computation": computation},
@@ -172,7 +173,7 @@ def conv_general_dilated(
     rank = x.ndim - 2
     specs = specs_of(x, w, dimension_numbers)
     arguments = dict(
-        stride=tuple(window_strides),
+        stride=row(window_strides, "window_strides"),
         padding=pads_of(padding, rank),
         input_dilation=(1,) * rank if lhs_dilation is None else tuple(lhs_dilation),
         dilation=(1,) * rank if rhs_dilation is None else tuple(rhs_dilation),
@@ -209,7 +210,7 @@ def conv_transpose(
     outer, inner, *spatial = specs[1]
     order = (outer, inner, *spatial) if transpose_kernel else (inner, outer, *spatial)
     arguments = dict(
-        stride=tuple(strides),
+        stride=row(strides, "strides"),
         padding=pads_of(padding, rank),
         dilation=(1,) * rank if rhs_dilation is None else tuple(rhs_dilation),
         transpose_kernel=transpose_kernel,

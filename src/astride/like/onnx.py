@@ -22,6 +22,7 @@ from ..ops.fold import fold
 from ..ops.lp_pool import lp_pool
 from ..ops.max_pool import max_pool
 from ..ops.max_unpool import max_unpool
+from ..rules._arguments import row, whole
 from ..rules._onnx import opset_of
 from ._onnx_regions import RoiAlign
 
@@ -313,7 +314,9 @@ def Col2Im(
         raise ArgumentError(
             "this opset has no Col2Im", given={"opset": opset}, required=f"opset >= 18: {opset}", operator="Col2Im"
         )
-    image, block = (tuple(int(n) for n in as_array(a, "shape")) for a in (image_shape, block_shape))
+    image, block = (
+        tuple(whole(n, name) for n in row(a, name)) for a, name in ((image_shape, "image_shape"), (block_shape, "block_shape"))
+    )
     if x.ndim != 3 or len(image) != len(block):
         raise ArgumentError(
             "X is not three axes of columns, or the shapes differ in length",
@@ -327,7 +330,7 @@ def Col2Im(
 
 def _window(x: Array | None, kernel_shape: Any, auto_pad: str, pads: Ints, strides: Ints, dilations: Ints) -> dict[str, Any]:
     """ONNX's attributes in the shared vocabulary."""
-    kernel = tuple(int(k) for k in kernel_shape)
+    kernel = tuple(whole(k, "kernel_shape") for k in row(kernel_shape, "kernel_shape"))
     rank = len(kernel)
     if x is not None and rank != x.ndim - 2:
         raise ArgumentError(

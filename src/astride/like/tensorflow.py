@@ -78,7 +78,7 @@ def max_pool_with_argmax(
     name: Any = None,
 ) -> tuple[Array, Array]:
     """Max pooling over (N, H, W, C) and the place of each maximum, (y*W + x)*C + c or with the batch in front."""
-    if data_format != "NHWC":
+    if not isinstance(data_format, str) or data_format != "NHWC":
         raise ArgumentError("max_pool_with_argmax has one layout", given={"data_format": data_format}, hint='data_format="NHWC"')
     if str(output_dtype) not in ("int32", "int64"):
         raise ArgumentError("there are no indices of that dtype", given={"output_dtype": output_dtype}, required="int32 or int64")
@@ -126,7 +126,7 @@ def erosion2d(
     """
     kernel = as_array(filters, "filters")
     x = as_array(value, "value")
-    if data_format != "NHWC":
+    if not isinstance(data_format, str) or data_format != "NHWC":
         raise ArgumentError("erosion2d has one layout", given={"data_format": data_format}, hint='data_format="NHWC"')
     if kernel.ndim != 3 or kernel.shape[-1:] != x.shape[-1:]:
         raise ArgumentError(
@@ -331,6 +331,8 @@ def _transpose(
     layout, first = layout_of(data_format, rank)
     if w.ndim != rank + 2:
         raise ArgumentError("filters have the wrong rank", given={"filters": w}, required="filters (*kernel, out, in)")
+    if x.ndim != rank + 2:
+        raise ArgumentError("input has the wrong rank", given={"input": x}, required=f"input.ndim == {rank + 2}: {x.ndim}")
     size = spatial_of(output_shape, x, w.shape[-2], rank, first)
     return _conv_transpose(
         x,

@@ -164,6 +164,6 @@ def _four(value: Any, name: str) -> Array:
 
 
 def _word(padding: Any) -> str:
-    if padding not in ("VALID", "SAME"):
+    if not isinstance(padding, str) or padding not in ("VALID", "SAME"):
         raise ArgumentError("padding has no such value", given={"padding": padding}, required='"VALID" or "SAME"', because=SOURCE)
     return str(padding).lower()

@@ -8,6 +8,7 @@ from ..backends.protocol import Array
 from ..errors import ArrayError, AstrideError
 from ..plan import ConvPlan, Shape, UnfoldPlan
 from ..plan.kinds import Direction, Layout
+from ..rules._arguments import per_axis
 from ._run import as_array, make_plan, run
 
 
@@ -61,7 +62,7 @@ def windows_of(
 ) -> ConvPlan:
     """The plan of a convolution with one filter over an image of this shape; its errors under the operator's name."""
     rank = len(shape) - 2
-    sizes = (kernel,) * rank if isinstance(kernel, int) else tuple(kernel)
+    sizes = per_axis(kernel, rank, "kernel", None)
     last = str(arguments.get("layout", "")).endswith(("C", "last"))
     try:
         found: ConvPlan = make_plan(

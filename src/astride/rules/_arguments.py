@@ -93,6 +93,13 @@ def number(value: Any, name: str) -> float:
     raise ArgumentError(f"{name} is not a number", given={name: value}, hint=f"a float, as {name}=1.0")
 
 
+def row(value: Any, name: str) -> tuple[Any, ...]:
+    """The values of a sequence, for frameworks that take nothing else: not one value alone, and no text."""
+    if not _several(value):
+        raise ArgumentError(f"{name} is not a sequence", given={name: value}, hint=f"{name}=(2, 2), one value per axis")
+    return tuple(value)
+
+
 def per_axis(value: Any, rank: int, name: str, minimum: int | None = 1) -> PerAxis:
     """One whole number for every axis, or one per axis."""
     if _several(value):
