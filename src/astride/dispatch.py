@@ -97,7 +97,10 @@ def forward(
     try:
         ready = _prepared(plan, given, backend or settings.current().backend)
         shape, chosen = ready.shape, ready.chosen
-        y = _new(shape, ready.dtype, chosen.kernel.numpy) if out is None else _check_out(plan, out, shape, given)
+        if out is not None:
+            y = _check_out(plan, out, shape, given)
+        else:
+            y = np.empty(shape, ready.dtype) if ready.small else _new(shape, ready.dtype, chosen.kernel.numpy)
         if not chosen.kernel.numpy:
             read = given if ready.native else tuple(map(_native, given))
             result, saved = chosen.kernel.forward(plan, *read, out=y, save=save)
@@ -114,7 +117,7 @@ def forward(
             hint="smaller arrays, less padding or a smaller kernel",
             operator=plan.op,
         ) from error
-    return result, None if saved is None else replace(saved, kernel=chosen.name)
+    return result, None if saved is None else replace(saved, kernel=ready.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +130,10 @@ class _Ready:
     shape: Shape
     dtype: np.dtype[Any]
     chosen: Choice
+    name: str
     native: bool
-    """Whether every array has this machine's byte order."""
+    small: bool
+    """`native`: every array has this machine's byte order. `small`: the result needs no question for memory."""
 
     def fits(self, plan: Plan, arrays: Arrays) -> bool:
         if plan is not self.plan:
@@ -156,7 +161,9 @@ def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
     dtype = _dtype(plan.output_dtype, arrays[0])
     shapes, dtypes = tuple(None if a is None else a.shape for a in arrays), tuple(None if a is None else a.dtype for a in arrays)
     native = all(d is None or d.isnative for d in dtypes)
-    ready = _Ready(plan, shapes, dtypes, shape, dtype, choose(plan, wanted), native)
+    small = math.prod(shape) * dtype.itemsize < min(settings.ASKED_FROM, memory.SMALLEST)
+    chosen = choose(plan, wanted)
+    ready = _Ready(plan, shapes, dtypes, shape, dtype, chosen, chosen.name, native, small)
     # a user's function comes and goes, and with it its kernels
     if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
         if len(_ready) >= READY_KEPT:
