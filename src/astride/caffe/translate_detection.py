@@ -26,7 +26,7 @@ from ..layers.smooth_l1_loss import SmoothL1Loss
 from ..layers.smooth_l1_loss_ohem import SmoothL1LossOHEM
 from ..net import Phase
 from ..plan.dense import Normalization
-from ..proto import Message
+from ..proto import Message, Schema
 from .fields import filler
 from .state import enum_name
 from .translate_ports import early_detection_output
@@ -159,11 +159,16 @@ def _image_sizes(path: str) -> list[tuple[int, int]]:
         ) from None
 
 
+def _refinedet(message: Message, p: Message) -> bool:
+    """Whether a text is RefineDet's: named so, or by the one field that only RefineDet has."""
+    return "refinedet" in Schema.of(message).name.split("+") or (hasattr(p, "objectness_score") and p.HasField("objectness_score"))
+
+
 def _multibox_loss(message: Message, phase: Phase) -> Layer:
     p = _part(message, "multibox_loss_param")
     flags = [*message.propagate_down, True, True][:2] if message.propagate_down else [True, True]
-    # only RefineDet has the field, and it alone reads labels so
-    refined = {"objectness": p.objectness_score, "fold": True} if hasattr(p, "objectness_score") else {}
+    # RefineDet has the field, and it alone reads labels so
+    refined = {"objectness": p.objectness_score, "fold": True} if _refinedet(message, p) else {}
     return MultiBoxLoss(
         _classes(p),
         shared=p.share_location,
