@@ -161,7 +161,8 @@ def _image_sizes(path: str) -> list[tuple[int, int]]:
 
 def _refinedet(message: Message, p: Message) -> bool:
     """Whether a text is RefineDet's: named so, or by the one field that only RefineDet has."""
-    return "refinedet" in Schema.of(message).name.split("+") or (hasattr(p, "objectness_score") and p.HasField("objectness_score"))
+    named = "refinedet" in Schema.of(message).name.split("+")
+    return named or (hasattr(p, "objectness_score") and p.HasField("objectness_score"))
 
 
 def _multibox_loss(message: Message, phase: Phase) -> Layer:
