@@ -115,3 +115,17 @@ def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text
 
 def test_a_weight_file_alone_cannot_be_drawn(shop: Path) -> None:
     assert "prototxt" in astride("show", "stripes_iter_30.caffemodel", "--png", "x.png", status=2).err
+
+
+def test_shared_parameters_are_counted_once(shop: Path) -> None:
+    ip = 'param { name: "w" } param { name: "b" } inner_product_param { num_output: 3 }'
+    twin = "".join(
+        f'layer {{ name: "in_{x}" type: "Input" top: "{x}" input_param {{ shape {{ dim: [1, 4] }} }} }}\n'
+        f'layer {{ name: "ip_{x}" type: "InnerProduct" bottom: "{x}" top: "y_{x}" {ip} }}\n'
+        for x in "ab"
+    )
+    Path("twin.prototxt").write_text(twin)
+    done = astride("show", "twin.prototxt", "--html", "twin.html")
+    assert "15 parameters (60 B)" in done.out, "4 x 3 weights and 3 biases"
+    page = Path("twin.html").read_text()
+    assert page.count('<td class="number">15</td>') == 3 and '<td class="number">30</td>' not in page

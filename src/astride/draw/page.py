@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ..explain.layer import layer_views
+from ..explain.layer import layer_views, parameter_counts
 from ..net import Net
 from .network import draw_network
 
@@ -32,7 +32,8 @@ def network_page(net: Net) -> str:
         tops = ", ".join(f"{name} {' × '.join(map(str, shape))}" for name, shape in view.tops)
         size = 0 if view.in_place else sum(4 * net.blobs[name].count for name, _ in view.tops)
         rows.append((view.name, view.type, view.summary, tops, view.numbers, view.products, size))
-    totals = ("", "", "", "", *(sum(row[i] for row in rows) for i in (4, 5, 6)))  # type: ignore[misc]
+    products, sizes = (sum(row[i] for row in rows) for i in (5, 6))  # type: ignore[misc]
+    totals = ("", "", "", "", parameter_counts(net)[0], products, sizes)  # shared parameters once
     title = escape(net.name or "network")
     head = f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
     words = f"<small>{len(views)} layers, phase {escape(net.phase.value)}</small>"
