@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +50,12 @@ TAKEN = 1 << 18
 """Products that a thread takes at once, at least."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Relation:
     """What is gathered: windows of x along `axes`, `inputs` channels of x and `outputs` of y in groups.
 
     `swapped` weights are (inputs, outputs / groups, *kernel), others (outputs, inputs / groups, *kernel); with `flip` they
-    are turned along every axis.
+    are turned along every axis. A relation is equal to itself only: whoever makes it keeps it.
     """
 
     dtype: str
@@ -66,32 +66,32 @@ class Relation:
     swapped: bool
     flip: bool
 
-    @property
+    @cached_property
     def depthwise(self) -> bool:
         """Whether every channel has its own window and no other."""
         return self.groups == self.inputs == self.outputs and self.groups > 1
 
-    @property
+    @cached_property
     def spec(self) -> Contraction:
         return Contraction("float" if self.dtype == "float32" else "double", self.depthwise)
 
-    @property
+    @cached_property
     def taps(self) -> int:
-        return int(np.prod([axis.kernel for axis in self.axes]))
+        return math.prod(axis.kernel for axis in self.axes)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[int, int, int]:
         """Groups, and the input and output channels of each, as kernels see them: depthwise windows are one group of lanes."""
         if self.depthwise:
             return 1, 1, self.outputs
         return self.groups, self.inputs // self.groups, self.outputs // self.groups
 
-    @property
+    @cached_property
     def blocks(self) -> int:
         """Blocks of output channels in a group."""
         return -(-self.parts[2] // self.spec.block(machine()))
 
-    @property
+    @cached_property
     def packed_shape(self) -> tuple[int, ...]:
         groups, inputs, _ = self.parts
         return (groups, self.blocks, self.taps, inputs, self.spec.block(machine()))
