@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--layouts", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
     parser.add_argument("--what", nargs="+", choices=WHATS, default=list(WHATS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=0.7, help="of each row, after its compilations")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each row, after its compilations")
     parser.add_argument("--quick", action="store_true", help="every fifth case, one thread, little time")
     parser.add_argument("--run", type=int, default=1, help="the number this run has in the records")
     parser.add_argument("--record", type=Path, help="append a line of JSON a row to this file")
