@@ -110,6 +110,9 @@ def forward(
     except AstrideError as error:
         raise error.within(operator=plan.op, given=_named(plan, given))
     except MemoryError as error:
+        if not chosen.kernel.numpy and (backend or settings.current().backend) == "auto":
+            # a copy that this kernel works on does not fit; the reference reads arrays where they lie
+            return forward(plan, *arrays, out=out, save=save, backend="reference")
         raise ArgumentError(
             "the kernel needs more memory than there is",
             given={"y": f"{shape} {plan.output_dtype}", **_named(plan, given)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,3 +160,12 @@ def test_what_is_no_shape(shape: Any) -> None:
 def test_what_is_no_dtype() -> None:
     with pytest.raises(astride.ArgumentError, match="there is no such dtype"):
         astride.plan("max_pool", (1, 1, 4), kernel=2, dtype=3)
+
+
+def test_an_average_counts_the_taps_that_an_edge_mode_reads() -> None:
+    x = np.array([[[6.0, 3.0]]])
+    average = partial(astride.avg_pool, x, kernel=2, stride=1, padding=1)
+    assert average().tolist() == [[[6, 4.5, 3]]]
+    assert average(edge="clamp").tolist() == [[[6, 4.5, 3]]]
+    assert average(edge="constant", edge_value=1.0).tolist() == [[[3.5, 4.5, 2]]]
+    assert average(edge="constant", edge_value=1.0, divisor="valid").tolist() == [[[7, 4.5, 4]]]

@@ -113,14 +113,15 @@ def avg_pool(
     layout: str = "channels_first",
     rounding: str = "floor",
     clip: str = "always",
-    divisor: str = "valid",
+    divisor: str | None = None,
     divisor_override: int | None = None,
     divisor_pad: Any = None,
     edge: str = "skip",
     edge_value: float = 0.0,
     empty: str = "zero",
 ) -> PoolPlan:
-    """Mean of each window over its real taps, or over what `divisor` says (plan/kinds Divisor)."""
+    """Mean of each window over the taps that take part, an edge mode's too, or over what `divisor` says (plan/kinds Divisor)."""
+    divisor = divisor or ("valid" if edge == "skip" else "kernel")
     place, axes = windows(shape, layout, kernel, stride, padding, dilation, rounding, clip)
     return PoolPlan(
         dtype=require_dtype(dtype, FLOATS, WHY),

@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 
+from ...errors import BackendUnavailable
 from ..protocol import Kernel
 
 OPERATORS = frozenset({"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv", "conv_transpose"})
@@ -27,7 +28,7 @@ def _kernels(op: str) -> tuple[Kernel, ...]:
     if op not in OPERATORS:
         return ()
     if find_spec("llvmlite") is None:
-        raise ImportError("llvmlite is not installed")
+        raise BackendUnavailable("llvmlite is not installed", given={"backend": "cpu"}, hint="pip install llvmlite")
     kernels: tuple[Kernel, ...] = import_module(f"{__name__}.{op}").KERNELS
     return kernels
 
