@@ -310,6 +310,8 @@ def test_every_old_layer_type_of_a_fork_has_a_name_of_today() -> None:
     ("dialect", "fields", "problem"),
     [
         ("rfcn", "loss_param { normalization: PRE_FIXED }", "normalization: PRE_FIXED (a loss divided by a number of its own)"),
+        ("intel", "data_param { shuffle: true }", "shuffle: True (samples of a database in another order)"),
+        ("pspnet", "data_param { shuffle: true }", "shuffle: True (samples of a database in another order)"),
         ("nvcaffe", "data_param { cache: true shuffle: true }", "shuffle: True (samples of a database in another order)"),
         ("nvcaffe", "batch_norm_param { scale_bias: true }", "scale_bias: True (a BatchNorm with its own scale and bias)"),
     ],

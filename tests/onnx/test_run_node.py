@@ -184,7 +184,9 @@ def test_a_real_node() -> None:
     assert [a.tolist() for a in run_node(made, [SIX])] == [[[[2, 4, 6]]], [[[1, 3, 5]]]]
 
 
-@pytest.mark.parametrize(("op", "opset"), [("MaxPool", 29), ("Conv", 99), ("Col2Im", 99), ("GlobalMaxPool", 99), ("GlobalMaxPool", "x")])
+@pytest.mark.parametrize(
+    ("op", "opset"), [("MaxPool", 29), ("Conv", 99), ("Col2Im", 99), ("GlobalMaxPool", 99), ("GlobalMaxPool", "x")]
+)
 def test_an_opset_newer_than_known(op: str, opset: Any) -> None:
     attribute = {"MaxPool": {"kernel_shape": [2]}}.get(op, {})
     arrays = {"Conv": [SIX, SIX[:, :, :2]], "Col2Im": [SIX, np.array([3]), np.array([2])]}.get(op, [SIX])

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from .protocol import Array
 
 SMALLEST = 8 * 2**20
@@ -32,6 +33,25 @@ WASTE = 4
 
 HUGE = 2 * 2**20
 """Blocks are multiples of this, which is a huge page on most systems."""
+
+
+SHOWN = 8
+"""How many times larger than the memory it shows an array may be for a copy to be sensible."""
+
+
+def contiguous(array: Any, dtype: Any = None) -> Array:
+    """The array in C order, itself where it lies so already: what kernels read.
+
+    Raises MemoryError: a large array whose copy would not fit into half of what is free, or that shows a little memory
+    many times over, as broadcasting makes them. Whoever reads arrays where they lie can still compute it.
+    """
+    if array.flags.c_contiguous or array.nbytes < settings.ASKED_FROM:
+        return np.ascontiguousarray(array, dtype)
+    low, high = np.lib.array_utils.byte_bounds(array)
+    free = settings.free_memory()
+    if array.nbytes > SHOWN * (high - low) or (free is not None and array.nbytes > free // 2):
+        raise MemoryError(f"a copy of {array.nbytes} bytes, in order, would be made of an array that lies in {high - low}")
+    return np.ascontiguousarray(array, dtype)
 
 
 class Pool:

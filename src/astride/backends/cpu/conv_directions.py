@@ -17,6 +17,7 @@ import numpy as np
 
 from ...plan import ConvPlan
 from ...plan.kinds import Direction, Edge, Layout
+from .. import memory
 from ..protocol import Array, Arrays, Saved
 from . import conv_planes
 from .conv_gather import Relation, compute
@@ -100,7 +101,7 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
     if first and conv_planes.takes(how, len(x)):
         _over_planes(how, x, w, b, out, wide)
         return
-    x, weights = _last(plan, x, wide), packed(how, np.ascontiguousarray(w, wide))
+    x, weights = _last(plan, x, wide), packed(how, memory.contiguous(w, wide))
     bias = packed_bias(how, b, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
@@ -117,7 +118,7 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
 def _over_planes(how: Relation, x: Array, w: Array, b: Array | None, out: Array, wide: np.dtype[Any]) -> None:
     """Compute a relation of single pixels, channels first, into an array of any type and strides."""
     y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-    conv_planes.compute(how, np.ascontiguousarray(x, wide), np.ascontiguousarray(w, wide), b, y)
+    conv_planes.compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y)
     if y is not out:
         _rounded(y, out)
 
@@ -130,5 +131,5 @@ def _rounded(y: Array, out: Array) -> None:
 
 def _last(plan: ConvPlan, x: Array, wide: np.dtype[Any]) -> Array:
     """Contiguous, in the type kernels compute in, channels last."""
-    x = np.ascontiguousarray(x, wide)
+    x = memory.contiguous(x, wide)
     return channels_last(x) if plan.layout is Layout.CHANNELS_FIRST else x

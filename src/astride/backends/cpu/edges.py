@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...plan import Axis, ExplicitAxis, PoolPlan, Shape, StridedAxis
 from ...plan.kinds import Edge, Layout
 from ...settings import refuse_beyond_memory
+from .. import memory
 from ..protocol import Array, Arrays, Saved, no_offset
 
 Places = NDArray[np.int64]
@@ -88,7 +89,7 @@ def grow(plan: PoolPlan, x: Array) -> Array:
         if plan.edge is Edge.CONSTANT:
             outside: Any = (slice(None),) * (first + a)
             x[(*outside, source < 0)] = plan.edge_value
-    return np.ascontiguousarray(x)
+    return memory.contiguous(x)
 
 
 def fold(plan: PoolPlan, grown: Array) -> Array:
@@ -106,7 +107,7 @@ def fold(plan: PoolPlan, grown: Array) -> Array:
         starts = np.searchsorted(source[order], np.arange(axis.size))
         with np.errstate(all="ignore"):  # infinities of both signs
             grown = np.add.reduceat(np.take(grown, order, axis=first + a), starts, axis=first + a, dtype=grown.dtype)
-    return np.ascontiguousarray(grown)
+    return memory.contiguous(grown)
 
 
 @lru_cache(maxsize=512)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...plan import PoolPlan
 from ...plan.kinds import Empty, Nan, Start
+from .. import memory
 from ..protocol import Array, Kernel, Saved
 from . import pooling, powers
 from .edges import grow
@@ -25,7 +26,7 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     """The norms of x into out; with `save`, keep what backward needs."""
     result = pooling.forward(plan, x, out=out, save=save)
     if not math.isinf(plan.p) and powers.may_leave(plan) and powers.suspicious(plan, out):
-        _repair(plan, np.ascontiguousarray(x), out)
+        _repair(plan, memory.contiguous(x), out)
     return result
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...plan import UnpoolPlan
 from ...plan.kinds import IndexBase, Layout
+from .. import memory
 from ..protocol import Array, Arrays, Kernel, Saved
 from ..reference.max_unpool import checked
 from .cache import functions
@@ -105,7 +106,7 @@ def _move(plan: UnpoolPlan, x: Array, y: Array, indices: Array, *, back: bool) -
     spec = Move(8 * x.dtype.itemsize, INDICES[indices.dtype.name], last, whole, plan.counted != plan.out, back)
     (address,) = functions("max_unpool", spec, lambda: text(spec), ("move",))
     geometry = _geometry(plan, x.shape[-1] if last else x.shape[1])
-    indices, images = np.ascontiguousarray(indices), np.array([x.shape[0]], np.int64)
+    indices, images = memory.contiguous(indices), np.array([x.shape[0]], np.int64)
     units = 1 if whole else x.shape[0] * (1 if last else x.shape[1])
     chunk = max(CHUNK_BYTES * units // max(x.nbytes + y.nbytes, 1), 1)
     a, b, c, d = (address_of(array) for array in (x, y, indices, images))
@@ -118,7 +119,7 @@ def forward(plan: UnpoolPlan, x: Array, indices: Array, *, out: Array, save: boo
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     y.fill(0)
     if x.size:
-        _move(plan, np.ascontiguousarray(x), y, indices, back=False)
+        _move(plan, memory.contiguous(x), y, indices, back=False)
     if y is not out:
         out[...] = y
     return out, Saved(shapes=(x.shape, indices.shape), extra={"indices": indices}) if save else None
@@ -133,7 +134,7 @@ def backward(plan: UnpoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool])
     _check(plan, indices)
     dx = np.zeros(saved.shapes[0], dy.dtype)
     if dx.size:
-        _move(plan, dx, np.ascontiguousarray(dy), indices, back=True)
+        _move(plan, dx, memory.contiguous(dy), indices, back=True)
     return (dx, None)
 
 

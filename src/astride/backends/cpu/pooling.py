@@ -43,7 +43,7 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     last = plan.layout is Layout.CHANNELS_LAST
     channels = x.shape[-1] if last else x.shape[1]
     schedule = forward_schedule(plan, channels, save)
-    x = np.ascontiguousarray(x)
+    x = memory.contiguous(x)
     read = grow(plan, x)
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     offsets = memory.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
@@ -86,9 +86,9 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     if spec.kind == "match":
         other, dy = _matched(plan, dy, saved)
     if other is not None:
-        other = np.ascontiguousarray(np.moveaxis(other, 1, -1) if spec.offsets and last else other)
-    dx, dy = memory.empty(shape, dy.dtype), np.ascontiguousarray(dy)
-    x = np.ascontiguousarray(saved.x) if spec.reads_x else None
+        other = memory.contiguous(np.moveaxis(other, 1, -1) if spec.offsets and last else other)
+    dx, dy = memory.empty(shape, dy.dtype), memory.contiguous(dy)
+    x = memory.contiguous(saved.x) if spec.reads_x else None
     if dx.size:
         units = schedule.units * shape[0] * (1 if last else shape[1])
         launch(schedule, units, dx, dy, other, x)
@@ -116,7 +116,7 @@ def _matched(plan: PoolPlan, dy: Array, saved: Saved) -> tuple[Array, Array]:
     assert saved.x is not None and saved.y is not None
     if plan.tie in (Tie.RECORDED, Tie.NEAR):
         return saved.y, dy
-    x = np.ascontiguousarray(saved.x)
+    x = memory.contiguous(saved.x)
     best = np.empty(saved.y.shape, saved.y.dtype)
     over_windows(plan, Extreme.of(_choosing(plan), save=False), x, best)
     if plan.tie is Tie.ALL_FULL:

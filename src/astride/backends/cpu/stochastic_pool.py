@@ -16,6 +16,7 @@ import numpy as np
 
 from ...plan import PoolPlan
 from ...plan.kinds import Layout, Reduce
+from .. import memory
 from ..protocol import Array, Arrays, Kernel, Saved, offset_dtype
 from . import pooling
 from .cache import functions
@@ -205,9 +206,9 @@ def _schedule(plan: PoolPlan, spec: Any, address: int, geometry: Geometry, sizes
 def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Array, save: bool) -> tuple[Array, Saved | None]:
     """Pool x into out by draws, or by the weighted mean; with `save`, keep what backward needs."""
     drawn, last = plan.reduce is Reduce.STOCHASTIC, plan.layout is Layout.CHANNELS_LAST
-    x, y = np.ascontiguousarray(x), out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+    x, y = memory.contiguous(x), out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     offsets = np.empty(y.shape, offset_dtype(plan.taps)) if save and drawn else None
-    _run(plan, "draw" if drawn else "mean", x, y, offsets, None if uniform is None else np.ascontiguousarray(uniform))
+    _run(plan, "draw" if drawn else "mean", x, y, offsets, None if uniform is None else memory.contiguous(uniform))
     if y is not out:
         out[...] = y
     if not save:
@@ -235,7 +236,7 @@ def _run(plan: PoolPlan, gives: str, x: Array, y: Array, offsets: Array | None, 
         pooling.launch(schedule, schedule.units * planes, x, y, offsets, uniform)
         return
     schedule = _forward_schedule(plan, gives, planes, offsets is not None)
-    given, draws = (None if a is None else np.ascontiguousarray(a.reshape(planes, -1).T) for a in (x, uniform))
+    given, draws = (None if a is None else memory.contiguous(a.reshape(planes, -1).T) for a in (x, uniform))
     assert given is not None
     found, places = (None if a is None else np.empty((a.size // planes, planes), a.dtype) for a in (y, offsets))
     assert found is not None
@@ -257,7 +258,7 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     if dx.size:
         schedule = _backward_schedule(plan, dx.shape[-1] if last else 1)
         planes = dx.shape[0] * (1 if last else dx.shape[1])
-        pooling.launch(schedule, schedule.units * planes, dx, np.ascontiguousarray(dy), np.ascontiguousarray(saved.y), total)
+        pooling.launch(schedule, schedule.units * planes, dx, memory.contiguous(dy), memory.contiguous(saved.y), total)
     return (dx, None)
 
 

@@ -142,6 +142,7 @@ FORK = Fork(
         """,
     },
     refused={
+        "DataParameter.shuffle": "samples of a database in another order",
         "LossParameter.normalization=PRE_FIXED": "a loss divided by a number of its own",
         "ConvolutionParameter.relu": "a convolution with a ReLU in it",
         "BatchNormParameter.relu": "a BatchNorm with a ReLU in it",

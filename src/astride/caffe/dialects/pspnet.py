@@ -78,4 +78,5 @@ FORK = Fork(
             164 seg_accuracy_param SegAccuracyParameter
         """,
     },
+    refused={"DataParameter.shuffle": "samples of a database in another order"},
 )
