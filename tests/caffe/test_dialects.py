@@ -310,7 +310,6 @@ def test_every_old_layer_type_of_a_fork_has_a_name_of_today() -> None:
     ("dialect", "fields", "problem"),
     [
         ("rfcn", "loss_param { normalization: PRE_FIXED }", "normalization: PRE_FIXED (a loss divided by a number of its own)"),
-        ("intel", "data_param { shuffle: true }", "shuffle: True (samples of a database in another order)"),
         ("pspnet", "data_param { shuffle: true }", "shuffle: True (samples of a database in another order)"),
         ("nvcaffe", "data_param { cache: true shuffle: true }", "shuffle: True (samples of a database in another order)"),
         ("nvcaffe", "batch_norm_param { scale_bias: true }", "scale_bias: True (a BatchNorm with its own scale and bias)"),
@@ -322,6 +321,12 @@ def test_values_that_change_numbers_are_refused(dialect: str, fields: str, probl
     with pytest.raises(UnsupportedError) as caught:
         load_caffe(text)
     assert any(problem in field for field in caught.value.given["fields"])
+
+
+def test_a_shuffled_database_of_intel_is_refused_too() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        load_caffe(NET.format(layer("Softmax", "data_param { shuffle: true }")), dialect="intel")
+    assert any("samples of a database in another order" in field for field in caught.value.given["fields"])
 
 
 @pytest.mark.parametrize("dialect", [None, "ssd"])
