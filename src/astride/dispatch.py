@@ -155,6 +155,12 @@ READY_KEPT, WINDOWS_KEPT = 1024, 1024
 _ready: dict[tuple[int, str], _Ready] = {}
 
 
+def forget() -> None:
+    """Drop what calls have remembered: for whoever exchanges a backend's kernels, as tests do."""
+    _ready.clear()
+    _chosen.clear()
+
+
 def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
     """The checks and the choice of a call, remembered for the next one. Raises what they raise."""
     ready = _ready.get((id(plan), wanted)) if isinstance(wanted, str) else None

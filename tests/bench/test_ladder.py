@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from astride import dispatch
 from astride.backends import backend
 from astride.backends.reference import conv, max_pool
 from astride.bench import DIRECTIONS, RUNGS, WINDOWS, Problem, Timed, measure, on_one_thread, problems
@@ -63,7 +64,9 @@ def test_a_wrong_rung_is_found(monkeypatch: pytest.MonkeyPatch, module: Any, op:
 
     wrong = tuple(changed(kernel) for kernel in module.KERNELS)
     monkeypatch.setattr(type(backend("reference")), "kernels", lambda self, name: wrong)
+    dispatch.forget()
     timed = measure(Problem(op=op, layout="NCHW", images=1, channels=1, size=4), rounds=1, seconds=0.0)
+    dispatch.forget()
     found = {(row.direction, row.rung) for row in timed if not row.agrees}
     assert found == {(direction, "loops2"), (direction, "im2col")}, "the rung itself, and the one above that it judges"
 
