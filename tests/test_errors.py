@@ -135,7 +135,7 @@ def test_a_kernel_that_declines_says_why() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: astride.max_pool(X, kernel=2, backend="cuda"), astride.ArgumentError, ("no such backend", "auto, cpu, reference")),
+        (lambda: astride.max_pool(X, kernel=2, backend="cuda"), astride.ArgumentError, ("no such backend", "auto, cpu")),
         (
             lambda: astride.max_pool(X, kernel=2, backend="reference:loops9"),
             astride.ArgumentError,
