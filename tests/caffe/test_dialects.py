@@ -323,6 +323,12 @@ def test_values_that_change_numbers_are_refused(dialect: str, fields: str, probl
     assert any(problem in field for field in caught.value.given["fields"])
 
 
+def test_a_part_that_another_fork_has_as_a_list_is_only_absent() -> None:
+    """Found by random files: resize_param is a message of SSD's and a list of another fork's."""
+    with pytest.raises(ArgumentError, match="names no database"):
+        load_caffe('layer { name: "d" type: "AnnotatedData" top: "data" }')
+
+
 def test_a_shuffled_database_of_intel_is_refused_too() -> None:
     with pytest.raises(UnsupportedError) as caught:
         load_caffe(NET.format(layer("Softmax", "data_param { shuffle: true }")), dialect="intel")

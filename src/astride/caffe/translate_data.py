@@ -149,23 +149,36 @@ def _annotated_data(message: Message, phase: Phase) -> Layer:
 SSD_TRANSFORMER = "SSD's Caffe, src/caffe/data_transformer.cpp"
 
 
+def _given(t: Message, name: str) -> bool:
+    """Whether a part is there. Raises UnsupportedError: another fork has a list of that name, which means something else."""
+    if t.DESCRIPTOR.fields_by_name[name].has_presence:
+        return bool(t.HasField(name))
+    if len(getattr(t, name)):
+        raise UnsupportedError(
+            "this is another fork's field of that name",
+            given={name: len(getattr(t, name))},
+            hint=f"no {name}, or the other --dialect",
+        )
+    return False
+
+
 def changes_of(t: Message, phase: Phase, patches: tuple[Patches, ...]) -> Changes:
     """What SSD's TransformationParameter and its samplers do to each image and its boxes."""
-    if t.HasField("noise_param") and t.noise_param.prob > 0:
+    if _given(t, "noise_param") and t.noise_param.prob > 0:
         raise UnsupportedError("noise is not added to images here", given={"noise_param": "prob > 0"}, hint="no noise_param")
     crop = (t.crop_h or t.crop_size, t.crop_w or t.crop_size)
     e = t.expand_param
     return Changes(
-        distort=_distortion(t.distort_param) if t.HasField("distort_param") else None,
-        expand=(e.prob, e.max_expand_ratio) if t.HasField("expand_param") else None,
+        distort=_distortion(t.distort_param) if _given(t, "distort_param") else None,
+        expand=(e.prob, e.max_expand_ratio) if _given(t, "expand_param") else None,
         patches=patches,
-        warp=_warp(t.resize_param) if t.HasField("resize_param") else None,
+        warp=_warp(t.resize_param) if _given(t, "resize_param") else None,
         crop=crop if min(crop) else None,
         random_crop=phase is Phase.TRAIN,
         mirror=t.mirror,
         mean=mean_of(t),
         scale=t.scale,
-        emit=_emit(t.emit_constraint) if t.HasField("emit_constraint") else None,
+        emit=_emit(t.emit_constraint) if _given(t, "emit_constraint") else None,
     )
 
 

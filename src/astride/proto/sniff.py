@@ -183,6 +183,8 @@ def _map(path: str | os.PathLike[str]) -> memoryview:
                 return memoryview(file.read())
     except FileNotFoundError as error:
         raise ModelFileError(f"there is no file {name}", given={"path": name}, hint=_similar(name)) from error
+    except MemoryError as error:
+        raise ModelFileError(f"{name} does not fit into memory", given={"path": name, "bytes": size}) from error
     except (OSError, ValueError) as error:
         raise ModelFileError(f"cannot open {name}: {getattr(error, 'strerror', None) or error}", given={"path": name}) from error
 
