@@ -173,12 +173,16 @@ def _prepared(plan: Plan, arrays: Arrays, wanted: str) -> _Ready:
     small = math.prod(shape) * dtype.itemsize < min(settings.ASKED_FROM, memory.SMALLEST)
     chosen = choose(plan, wanted)
     ready = _Ready(plan, shapes, dtypes, shape, dtype, chosen, chosen.name, native, small)
-    # a user's function comes and goes, and with it its kernels
-    if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
-        if len(_ready) >= READY_KEPT:
-            _ready.clear()
-        _ready[id(plan), wanted] = ready
+    _remember(_ready, plan, wanted, ready)
     return ready
+
+
+def _remember(kept: dict[tuple[int, str], Any], plan: Plan, wanted: str, value: Any) -> None:
+    """Keep what was found for a plan, unless it lists very many windows or its kernels come and go with a user's function."""
+    if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
+        if len(kept) >= READY_KEPT:
+            kept.clear()
+        kept[id(plan), wanted] = value
 
 
 _chosen: dict[tuple[int, str], tuple[Plan, Kernel]] = {}
@@ -190,10 +194,7 @@ def _kernel_of(plan: Plan, wanted: str) -> Kernel:
     if found is not None and found[0] is plan:
         return found[1]
     kernel = choose(plan, wanted).kernel
-    if plan.op != "window_reduce" and windows_listed(plan) <= WINDOWS_KEPT:
-        if len(_chosen) >= READY_KEPT:
-            _chosen.clear()
-        _chosen[id(plan), wanted] = (plan, kernel)
+    _remember(_chosen, plan, wanted, (plan, kernel))
     return kernel
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from ..net import Phase
 from ..proto import Message, Schema
 from .fields import known
 from .state import enum_name
+
+ListedT = TypeVar("ListedT", ImageListSource, PairListSource)
 
 TRANSFORMER = "Caffe, src/caffe/data_transformer.cpp"
 
@@ -229,6 +231,19 @@ def _patches(p: Message) -> Patches:
     )
 
 
+def _listed(kind: type[ListedT], p: Message, t: Message, phase: Phase) -> ListedT:
+    """The source of a layer that reads a list of images."""
+    return kind(
+        p.source,
+        root=p.root_folder,
+        size=(p.new_height, p.new_width) if p.new_height else None,
+        color=p.is_color,
+        transform=transformer(t, phase),
+        shuffle=p.shuffle,
+        rand_skip=p.rand_skip,
+    )
+
+
 def _image_data(message: Message, phase: Phase) -> Layer:
     p, t = message.image_data_param, message.transform_param
     if (p.new_height > 0) != (p.new_width > 0):
@@ -239,15 +254,7 @@ def _image_data(message: Message, phase: Phase) -> Layer:
             because="Caffe, src/caffe/layers/image_data_layer.cpp",
             hint="new_height: 256 new_width: 256",
         )
-    source = ImageListSource(
-        p.source,
-        root=p.root_folder,
-        size=(p.new_height, p.new_width) if p.new_height else None,
-        color=p.is_color,
-        transform=transformer(t, phase),
-        shuffle=p.shuffle,
-        rand_skip=p.rand_skip,
-    )
+    source = _listed(ImageListSource, p, t, phase)
     return _fed(ImageData, message, p.batch_size, source, random=_left_to_chance(t, phase, p.shuffle, p.rand_skip > 0))
 
 
@@ -261,15 +268,7 @@ def _dense_image_data(message: Message, phase: Phase) -> Layer:
             because="SegNet's Caffe, src/caffe/layers/dense_image_data_layer.cpp",
             hint="new_height: 360 new_width: 480",
         )
-    source = PairListSource(
-        p.source,
-        root=p.root_folder,
-        size=(p.new_height, p.new_width) if p.new_height else None,
-        color=p.is_color,
-        transform=transformer(t, phase),
-        shuffle=p.shuffle,
-        rand_skip=p.rand_skip,
-    )
+    source = _listed(PairListSource, p, t, phase)
     return _fed(DenseImageData, message, p.batch_size, source, random=p.shuffle or p.rand_skip > 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,38 @@ def read_lines(path: str | PathLike[str], what: str) -> list[str]:
         raise ModelFileError(f"the {what} cannot be read", given={"path": str(file)}, because=str(error)) from error
 
 
-class ImageListSource(Samples):
+class _Listed(Samples):
+    """Samples whose files a list names: what both kinds of list share."""
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        root: str = "",
+        size: tuple[int, int] | None = None,
+        color: bool = True,
+        transform: Transformer | None = None,
+        shuffle: bool = False,
+        rand_skip: int = 0,
+    ) -> None:
+        super().__init__(shuffle=shuffle, rand_skip=rand_skip)
+        self.root, self.size, self.color, self.transform = root, size, color, transform
+        self.entries = self._entries(path, read_lines(path, "image list"))
+
+    def _entries(self, path: str | PathLike[str], lines: list[str]) -> list[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def _pixels(self, name: str) -> Array:
+        return read_pixels(self.root + name, color=self.color, size=self.size)
+
+    def _prepared(self, pixels: Array, random: np.random.Generator) -> Array:
+        return pixels.astype(np.float32) if self.transform is None else self.transform(pixels, random)
+
+
+class ImageListSource(_Listed):
     """Images from files, blue first, prepared by `transform`, and the labels behind their names.
 
     root        put in front of every name as it is, with its slash
@@ -46,51 +78,22 @@ class ImageListSource(Samples):
     color       three channels, or one
     """
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        *,
-        root: str = "",
-        size: tuple[int, int] | None = None,
-        color: bool = True,
-        transform: Transformer | None = None,
-        shuffle: bool = False,
-        rand_skip: int = 0,
-    ) -> None:
-        super().__init__(shuffle=shuffle, rand_skip=rand_skip)
-        self.root, self.size, self.color, self.transform = root, size, color, transform
-        self.entries = [_entry(line, number) for number, line in enumerate(read_lines(path, "image list"), 1)]
-
-    def __len__(self) -> int:
-        return len(self.entries)
+    def _entries(self, path: str | PathLike[str], lines: list[str]) -> list[tuple[str, Any]]:
+        return [_entry(line, number) for number, line in enumerate(lines, 1)]
 
     def sample(self, place: int, random: np.random.Generator) -> Sequence[Array]:
         name, label = self.entries[place]
-        pixels = read_pixels(self.root + name, color=self.color, size=self.size)
-        image = pixels.astype(np.float32) if self.transform is None else self.transform(pixels, random)
-        return image, np.array(label, np.float32)
+        return self._prepared(self._pixels(name), random), np.array(label, np.float32)
 
 
-class PairListSource(Samples):
+class PairListSource(_Listed):
     """Images from files and, in files named behind them, an image of labels each, a class for every pixel.
 
     Both are resized to `size`, the labels to the nearest. Nothing else happens to labels.
     """
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        *,
-        root: str = "",
-        size: tuple[int, int] | None = None,
-        color: bool = True,
-        transform: Transformer | None = None,
-        shuffle: bool = False,
-        rand_skip: int = 0,
-    ) -> None:
-        super().__init__(shuffle=shuffle, rand_skip=rand_skip)
-        self.root, self.size, self.color, self.transform = root, size, color, transform
-        words = [word for line in read_lines(path, "image list") for word in line.split()]
+    def _entries(self, path: str | PathLike[str], lines: list[str]) -> list[tuple[str, Any]]:
+        words = [word for line in lines for word in line.split()]
         if len(words) % 2:
             raise ArgumentError(
                 "a line of this image list is an image and an image of its labels",
@@ -99,14 +102,11 @@ class PairListSource(Samples):
                 because="SegNet's Caffe, src/caffe/layers/dense_image_data_layer.cpp",
                 hint="street.png street_labels.png",
             )
-        self.entries = list(zip(words[::2], words[1::2], strict=True))
-
-    def __len__(self) -> int:
-        return len(self.entries)
+        return list(zip(words[::2], words[1::2], strict=True))
 
     def sample(self, place: int, random: np.random.Generator) -> Sequence[Array]:
         image, labels = self.entries[place]
-        pixels = read_pixels(self.root + image, color=self.color, size=self.size)
+        pixels = self._pixels(image)
         classes = read_pixels(self.root + labels, color=False)
         if self.size is not None:
             rows, columns = (np.arange(out) * n // out for n, out in zip(classes.shape[1:], self.size, strict=True))
@@ -118,8 +118,7 @@ class PairListSource(Samples):
                 required="equal sizes, or new_height and new_width",
                 because="SegNet's Caffe, src/caffe/layers/dense_image_data_layer.cpp",
             )
-        prepared = pixels.astype(np.float32) if self.transform is None else self.transform(pixels, random)
-        return prepared, classes.astype(np.float32)
+        return self._prepared(pixels, random), classes.astype(np.float32)
 
 
 def _entry(line: str, number: int) -> tuple[str, int]:
