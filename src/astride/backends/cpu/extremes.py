@@ -71,6 +71,12 @@ class Extreme:
             return self.tie in (Tie.FIRST_NAN, Tie.LAST_NAN)
         return self.tie in (Tie.FIRST, Tie.LEADING_NAN)
 
+    def beats(self, a: Value, b: Value) -> Value:
+        """Where a is better than b; a NaN is better than nothing."""
+        if self.number.floating or self.number.signed:
+            return a > b if self.up else a < b
+        return a.compare("ugt" if self.up else "ult", b)
+
     def worst(self, start: Start) -> Any:
         """The start value: what loses to everything."""
         number = self.number
@@ -154,14 +160,9 @@ class Scan:
     def _of(self, tap: Value) -> Value:
         return absolute(self.f, tap) if self.spec.magnitude else tap
 
-    def _beats(self, a: Value, b: Value) -> Value:
-        if self.spec.number.floating or self.spec.number.signed:
-            return a > b if self.spec.up else a < b
-        return a.compare("ugt" if self.spec.up else "ult", b)
-
     def _wins(self, tap: Value, best: Value) -> Value:
         """Whether the value moves on to this tap. Of equal zeros the first stays, whatever its sign."""
-        wins = self._beats(tap, best)
+        wins = self.spec.beats(tap, best)
         if self.spec.nan is Nan.PROPAGATED and self.spec.number.floating:
             return wins | tap.is_nan()
         return wins
@@ -169,7 +170,7 @@ class Scan:
     def _moves(self, tap: Value, pick: Value) -> Value:
         """Whether the pick moves on to this tap."""
         tie, floating = self.spec.tie, self.spec.number.floating
-        wins = self._beats(tap, pick)
+        wins = self.spec.beats(tap, pick)
         if tie is Tie.LAST:
             return wins | tap.eq(pick)
         if not floating or tie in (Tie.FIRST, Tie.LEADING_NAN):

@@ -288,8 +288,8 @@ class Function:
         return self.emit(element(value.type), f"extractelement {value.type} {value.text}, i64 {index}")
 
     def joined(self, parts: Sequence[Value]) -> Value:
-        """Equal vectors, a power of two of them, one behind the other."""
-        values = list(parts)
+        """Equal vectors one behind the other; the last again until there is a power of two of them."""
+        values = [*parts, *[parts[-1]] * ((1 << (len(parts) - 1).bit_length()) - len(parts))]
         while len(values) > 1:
             n = lanes(values[0].type)
             values = [self.shuffle(a, b, range(2 * n)) for a, b in zip(values[::2], values[1::2], strict=True)]

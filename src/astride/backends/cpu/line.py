@@ -86,6 +86,10 @@ class Exactly:
         self.held = spec.accumulate if isinstance(spec, Sum) else spec.number.computed
         wide = spec.index if isinstance(spec, Extreme) and spec.offsets else self.held
         self.lanes = machine.lanes(wide)
+        self._reserve()
+
+    def _reserve(self) -> None:
+        """Room in the frame that this way of computing a row needs."""
 
     # One window after the other
 
@@ -104,9 +108,3 @@ class Exactly:
                 finish(f, spec, state, axes, self.kernel, place)
                 with none.otherwise():
                     finish_empty(f, spec, state, axes, place)
-
-
-def beats(spec: Extreme, a: Value, b: Value) -> Value:
-    if spec.number.floating or spec.number.signed:
-        return a > b if spec.up else a < b
-    return a.compare("ugt" if spec.up else "ult", b)

@@ -12,31 +12,20 @@ from collections.abc import Callable
 
 from ...plan.kinds import Start, Tie, Unpicked
 from .extremes import FIRST_TAP_STARTS, Extreme, Matching
-from .ir import Function, Value, Variable
+from .ir import Value, Variable
 from .ir_types import BITS, element, size, vector
-from .line import BUFFER, COUNTS, SEGMENT, STARTS, TOGETHER, Across, Exactly, Line, beats
-from .machine import Machine
+from .line import BUFFER, COUNTS, SEGMENT, STARTS, TOGETHER, Across, Exactly, Line
 from .numbers import absolute
 from .sums import Sum, Total
-from .window import FIRST_FREE, Spec
+from .window import FIRST_FREE, Spec, blocks
 from .window import rows as every_row
 
 
 class Quickly(Exactly):
     """The code of one row, all windows of a tile at once."""
 
-    def __init__(
-        self,
-        f: Function,
-        spec: Spec,
-        kernel: list[Value],
-        steps: list[Value],
-        table: Value,
-        width: Value,
-        group: int,
-        machine: Machine,
-    ) -> None:
-        super().__init__(f, spec, kernel, steps, table, width, group, machine)
+    def _reserve(self) -> None:
+        f, spec = self.f, self.spec
         self._values = self.values = f.scratch(self.held, BUFFER, 64)
         self._places = self.places = f.scratch(spec.index, BUFFER, 64) if isinstance(spec, Extreme) and spec.offsets else None
         self.doubts = f.scratch("i8", TOGETHER)
@@ -92,23 +81,11 @@ class Quickly(Exactly):
         with f.loop(f.larger(right, 0), reach + n * across.stride * self.group, n) as i:
             self._put_identity(i)
         # The identities at the right may have come first: where the image is, columns overwrite them.
-        columns = right - left
 
-        def block(lanes: int) -> Callable[[Value], None]:
-            return lambda i: self._reduce_block(line, f.at(line.x, (first + i) * self.spec.number.bytes), i, lanes, rows, doubt)
+        def block(i: Value, lanes: int) -> None:
+            self._reduce_block(line, f.at(line.x, (first + i) * self.spec.number.bytes), i, lanes, rows, doubt)
 
-        self._blocks(left, columns, block)
-
-    def _blocks(self, start: Value, count: Value, block: Callable[[int], Callable[[Value], None]]) -> None:
-        """Positions start to start + count in whole vectors, the last one overlapping; one by one where there are fewer."""
-        f, n = self.f, self.lanes
-        with f.when(count >= n, likely=True) as few:
-            last = start + count - n
-            with f.loop(start, last, n) as i:
-                block(n)(i)
-            block(n)(last)
-            with few.otherwise(), f.loop(start, start + count) as i:
-                block(1)(i)
+        blocks(f, n, left, right, block)
 
     def _put_identity(self, i: Value) -> None:
         f, n = self.f, self.lanes
@@ -139,7 +116,7 @@ class Quickly(Exactly):
         def take(pointer: Value, number: Value) -> None:
             tap = spec.number.load(f, pointer, lanes)
             tap = absolute(f, tap) if spec.magnitude else tap
-            wins = beats(spec, tap, best.get())
+            wins = spec.beats(tap, best.get())
             best.set(f.select(wins, tap, best.get()))
             if place is not None:
                 place.set(f.select(wins, f.splat(number.to(spec.index), lanes), place.get()))
@@ -201,7 +178,7 @@ class Quickly(Exactly):
             if far not in loaded:
                 base = f.at(buffer, (i * s + far * s * g) * size(kind))
                 parts = [f.load(vector(n, kind), f.at(base, k * n * size(kind))) for k in range(s * g)]
-                loaded[far] = f.joined(parts + parts[-1:] * (_power_of_two(s * g) - s * g))
+                loaded[far] = f.joined(parts)
             whole = loaded[far]
             if s == 1:
                 found.append(whole if g == 1 else f.shuffle(whole, whole, range(n * g)))
@@ -213,9 +190,8 @@ class Quickly(Exactly):
         """The extreme among the taps along the width, and the least place of those equal to it."""
         f, best = self.f, taps[0]
         if self.places is None:
-            zeros = None
             for tap in taps[1:]:
-                best = f.select(beats(spec, tap, best), tap, best)
+                best = f.select(spec.beats(tap, best), tap, best)
             if spec.number.floating and len(taps) > 1 and not spec.magnitude:
                 # Zeros of both signs: which came first is not known here.
                 bits = vector(self.lanes * self.group, f"i{BITS[spec.number.computed]}")
@@ -230,7 +206,7 @@ class Quickly(Exactly):
         columns = [f.select(row.eq(-1), row, row + j) for j, row in enumerate(rows)]
         place = columns[0]
         for tap, column in zip(taps[1:], columns[1:], strict=True):
-            wins = beats(spec, tap, best) | (tap.eq(best) & column.below(place))
+            wins = spec.beats(tap, best) | (tap.eq(best) & column.below(place))
             best, place = f.select(wins, tap, best), f.select(wins, column, place)
         if spec.unpicked is Unpicked.FIRST_TAP or spec.start is Start.FIRST_TAP or spec.tie in FIRST_TAP_STARTS:
             doubt.set(doubt.get() | f.any(place.eq(-1)))
@@ -265,10 +241,6 @@ class Quickly(Exactly):
         f.store(value, spill)
         with f.loop(0, count) as k:
             f.store(f.load(kind, f.at(spill, k * size(kind))), f.at(pointer, k * size(kind)))
-
-
-def _power_of_two(n: int) -> int:
-    return 1 << (n - 1).bit_length()
 
 
 def takes(spec: Spec, across: Across, lanes: int) -> bool:

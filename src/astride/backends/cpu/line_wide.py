@@ -5,7 +5,7 @@ from __future__ import annotations
 from .extremes import Extreme, Scan
 from .ir import Function, Value
 from .ir_types import vector
-from .line import Exactly, Line, beats
+from .line import Exactly, Line
 from .numbers import absolute
 from .sums import Sum, Total
 from .window import Spec, State, Window, finish, new_state, rows
@@ -75,7 +75,7 @@ class Fold:
 
     def _merge(self, value: Value) -> None:
         assert isinstance(self.spec, Extreme)
-        self._best.set(self.f.select(beats(self.spec, value, self._best.get()), value, self._best.get()))
+        self._best.set(self.f.select(self.spec.beats(value, self._best.get()), value, self._best.get()))
 
     def join(self, other: Fold) -> None:
         """Take in what another has, of as many lanes."""
@@ -96,7 +96,7 @@ class Fold:
                 value = low + high
             else:
                 assert isinstance(self.spec, Extreme)
-                value = f.select(beats(self.spec, high, low), high, low)
+                value = f.select(self.spec.beats(high, low), high, low)
         if self._sum is not None:
             self._sum.sum.set(self._sum.sum.get() + value)
         else:

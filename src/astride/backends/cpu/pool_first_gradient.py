@@ -11,7 +11,7 @@ from .ir import Function, Value, module
 from .ir_types import size, vector
 from .line import BUFFER, Across
 from .machine import Machine
-from .window import FIRST_FREE, KERNEL, OUT, SIZE, Cover, fields, kernel_function, saved_part
+from .window import FIRST_FREE, KERNEL, OUT, SIZE, Cover, blocks, fields, kernel_function, saved_part
 
 COVERS, PAD, TILE, SHARES = FIRST_FREE + 4, FIRST_FREE + 1, FIRST_FREE + 2, FIRST_FREE + 10
 """Fields: the covers' first entries and entries; the padding at the left; windows of one tile; the columns' shares as the
@@ -166,7 +166,7 @@ class Rows:
             if other is not None and self.other is not None:
                 f.store(other, self._at(self.other, i, self._other_kind))
 
-        self._blocks(left, right, block)
+        blocks(f, n, left, right, block)
 
     def _copy_x(self, x: Value, first: Value, count: Value) -> None:
         """The row's columns from `first` on, 0 outside the image."""
@@ -183,7 +183,7 @@ class Rows:
             value = spec.number.load(f, f.at(x, (first + i) * spec.number.bytes), lanes)
             f.store(spec.wide(f, value), self._at(buffer, i))
 
-        self._blocks(left, right, block)
+        blocks(f, n, left, right, block)
 
     def _copy_out(self, dx: Value, first: Value, count: Value) -> None:
         """The finished columns that lie in the image."""
@@ -194,19 +194,7 @@ class Rows:
             value = f.load(vector(lanes, spec.accumulate), self._at(self.row, i))
             f.store(spec.narrow(f, value), f.at(dx, (first + i) * spec.number.bytes))
 
-        self._blocks(left, right, block)
-
-    def _blocks(self, start: Value, end: Value, block: object) -> None:
-        """Positions start to end in whole vectors, the last one overlapping; one by one where there are fewer."""
-        f, n = self.f, self.lanes
-        assert callable(block)
-        with f.when((end - start) >= n, likely=True) as few:
-            last = end - n
-            with f.loop(start, last, n) as i:
-                block(i, n)
-            block(last, n)
-            with few.otherwise(), f.loop(start, end) as i:
-                block(i, 1)
+        blocks(f, self.lanes, left, right, block)
 
     def _gather(self, q: Value, layer: Value) -> None:
         """What one row of windows gives to one vector of each phase's columns."""
@@ -236,7 +224,7 @@ class Rows:
         assert self.across is not None and self.x is not None
         s, kind = self.across.stride, vector(n, self.spec.accumulate)
         parts = [f.load(kind, self._at(self.x, q * s + k * n)) for k in range(s)]
-        whole = f.joined(parts + parts[-1:] * ((1 << (s - 1).bit_length()) - s))
+        whole = f.joined(parts)
         return [whole] if s == 1 else [f.shuffle(whole, whole, [r + s * lane for lane in range(n)]) for r in range(s)]
 
     def _interleave(self, phases: list[Value], pointer: Value) -> None:
@@ -246,7 +234,7 @@ class Rows:
             for k, value in enumerate(phases):
                 f.store(value, f.at(pointer, k * size(value.type)))
             return
-        whole = f.joined(phases + phases[-1:] * ((1 << (s - 1).bit_length()) - s))
+        whole = f.joined(phases)
         if s > 1:
             whole = f.shuffle(whole, whole, [(k % s) * n + k // s for k in range(n * s)])
         f.store(whole, pointer)

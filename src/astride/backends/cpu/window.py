@@ -130,6 +130,17 @@ def rows(
             visit(f.at(plane, j * steps[1]), (layer + height.number + j) * kernel[2])
 
 
+def blocks(f: Function, lanes: int, start: Value, end: Value, block: Callable[[Value, int], None]) -> None:
+    """`block(position, lanes)` for start to end in whole vectors, the last one overlapping; one by one where there are fewer."""
+    with f.when((end - start) >= lanes, likely=True) as few:
+        last = end - lanes
+        with f.loop(start, last, lanes) as i:
+            block(i, lanes)
+        block(last, lanes)
+        with few.otherwise(), f.loop(start, end) as i:
+            block(i, 1)
+
+
 def first_number(f: Function, axes: Sequence[Window], kernel: Sequence[Value]) -> Value:
     """The place in the whole window of its first tap inside the input."""
     depth, height, width = axes
