@@ -48,6 +48,9 @@ def whole_numbers(rng: np.random.Generator) -> Node:
 
     x = numbers(x_type, (2, 2 * group, *several(rng, rank, 3, 6)))
     w = numbers(w_type, (2 * group, 2, *several(rng, rank, 1, 2)))
+    if w_type == "int8":
+        # On CPUs without VNNI, ONNX Runtime adds two products with int8 in 16 bits, which full weights overflow.
+        w = (w // 2).astype(w_type)
     attributes = {"strides": several(rng, rank, 1, 2), "pads": several(rng, 2 * rank, 0, 1), "group": group}
     zeros = numbers(x_type, ()), numbers(w_type, ())
     if rng.random() < 0.5:
