@@ -42,7 +42,12 @@ factor."""
 
 def forward(spec: Spec, machine: Machine) -> str:
     """The module of `forward`: a is x, b is y, c the offsets; units are rows (image, depth, height) of y."""
-    f = kernel_function("forward")
+    return module(forward_rows("forward", spec, machine))
+
+
+def forward_rows(name: str, spec: Spec, machine: Machine, *, private: bool = False) -> Function:
+    """The function of `forward`, under a name of its own."""
+    f = kernel_function(name, private=private)
     channels, lanes, count = f.field(f.geometry, CHANNELS), width(spec, machine), blocks(spec, machine)
     size, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
     tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
@@ -63,7 +68,7 @@ def forward(spec: Spec, machine: Machine) -> str:
                 over_channels(f, channels, lanes, count, _over_taps(f, spec, axes, kernel, steps, x, place, results))
                 with none.otherwise():
                     over_channels(f, channels, lanes, count, _without_taps(f, spec, axes, results))
-    return module(f)
+    return f
 
 
 Body = Callable[[Value, int, int], None]
@@ -112,7 +117,12 @@ def _without_taps(f: Function, spec: Spec, axes: tuple[Window, Window, Window], 
 
 def backward(spec: Gradient, machine: Machine) -> str:
     """The module of `backward`: a is dx, b is dy, c the offsets or y, d is x; units are rows (image, depth, height) of dx."""
-    f = kernel_function("backward")
+    return module(backward_rows("backward", spec, machine))
+
+
+def backward_rows(name: str, spec: Gradient, machine: Machine, *, private: bool = False) -> Function:
+    """The function of `backward`, under a name of its own."""
+    f = kernel_function(name, private=private)
     number, channels = spec.number, f.field(f.geometry, CHANNELS)
     lanes, count = width(spec, machine), blocks(spec, machine)
     size, out, kernel = (fields(f, start) for start in (SIZE, OUT, KERNEL))
@@ -147,7 +157,7 @@ def backward(spec: Gradient, machine: Machine) -> str:
                     f.store(spec.narrow(f, state.result()), f.at(dx, k * number.bytes))
 
             over_channels(f, channels, lanes, count, body)
-    return module(f)
+    return f
 
 
 def width(spec: Spec | Gradient, machine: Machine) -> int:

@@ -22,9 +22,9 @@ CHANNELS, SIZE, OUT, KERNEL, DILATION, FIRST_FREE = 0, 1, 4, 7, 10, 13
 """Fields of the geometry: channels, then three numbers each, one an axis; what lies behind belongs to the kernel."""
 
 
-def kernel_function(name: str) -> Function:
+def kernel_function(name: str, *, private: bool = False) -> Function:
     """A function that the driver can call."""
-    return Function(name, geometry="ptr", a="ptr", b="ptr", c="ptr", d="ptr", begin="i64", end="i64")
+    return Function(name, private=private, geometry="ptr", a="ptr", b="ptr", c="ptr", d="ptr", begin="i64", end="i64")
 
 
 def fields(f: Function, start: int) -> list[Value]:
