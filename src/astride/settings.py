@@ -27,10 +27,12 @@ class Settings:
     """`backend`: "auto", a backend ("reference") or one of its rungs ("reference:loops2").
 
     `threads`: None means every CPU this process may run on, capped by OMP_NUM_THREADS.
+    `winograd`: outputs along a side of the tiles of Winograd's convolution, on backends that have it: 2, 4, or 0 for none.
     """
 
     backend: str = "auto"
     threads: int | None = None
+    winograd: int = 2
 
 
 _process = Settings()
@@ -83,41 +85,47 @@ def readable_bytes(size: int) -> str:
     return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.2f} MiB"
 
 
-def configure(*, backend: str | None = None, threads: int | None = None) -> Settings:
+def configure(*, backend: str | None = None, threads: int | None = None, winograd: int | None = None) -> Settings:
     """Set defaults for the whole process; what is not named stays. Returns the settings now in force.
 
-    Raises ArgumentError: threads below 1, or a backend that is not a name.
+    Raises ArgumentError: threads below 1, a backend that is not a name, or winograd that is not 0, 2 or 4.
     """
     global _process
-    _process = _changed(_process, backend, threads)
+    _process = _changed(_process, backend, threads, winograd)
     return _process
 
 
 @contextmanager
-def use(*, backend: str | None = None, threads: int | None = None) -> Iterator[Settings]:
+def use(*, backend: str | None = None, threads: int | None = None, winograd: int | None = None) -> Iterator[Settings]:
     """Settings for one block: `with astride.use(backend="reference", threads=1): ...`. What is not named stays.
 
-    Raises ArgumentError: threads below 1, or a backend that is not a name.
+    Raises ArgumentError: threads below 1, a backend that is not a name, or winograd that is not 0, 2 or 4.
     """
-    token = _block.set(_changed(current(), backend, threads))
+    token = _block.set(_changed(current(), backend, threads, winograd))
     try:
         yield current()
     finally:
         _block.reset(token)
 
 
-def _changed(base: Settings, backend: Any, threads: Any) -> Settings:
+def _changed(base: Settings, backend: Any, threads: Any, winograd: Any) -> Settings:
     if backend is not None and (not isinstance(backend, str) or not backend):
         raise ArgumentError("a backend is chosen by its name", given={"backend": backend}, hint='backend="auto"')
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ArgumentError(
             "threads counts from 1", given={"threads": threads}, required=f"threads >= 1: {threads!r}", hint="threads=1"
         )
+    if winograd is not None and winograd not in (0, 2, 4):
+        raise ArgumentError(
+            "winograd is the side of a tile, or 0", given={"winograd": winograd}, required="one of 0, 2, 4", hint="winograd=2"
+        )
     changes: dict[str, Any] = {}
     if backend is not None:
         changes["backend"] = backend
     if threads is not None:
         changes["threads"] = threads
+    if winograd is not None:
+        changes["winograd"] = int(winograd)
     return replace(base, **changes)
 
 

@@ -1,0 +1,259 @@
+"""Convolution with 3x3 windows of stride 1 by Winograd's form: y from x, and the gradient of x from that of y.
+
+The output is cut into tiles of 2x2 (or 4x4) pixels. A tile's pixels and the weights are transformed, multiplied point by point
+and summed over channels, and the sums transformed into outputs: 16 products (or 36) where windows have 36 (or 144). A unit is
+a chunk of tiles of one group: its transformed pixels stay in the cache while the weights pass by.
+
+A tile that holds an infinity or NaN is computed directly, so that they lie where windows have them and padding meets nothing.
+What is computed for a tile depends on nothing but the tile: neither chunks nor threads show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..protocol import Array
+from . import conv_gather, slots
+from .cache import functions
+from .contraction import Contraction
+from .conv_gather import Relation
+from .ir import Function, Value, module
+from .machine import Machine, machine
+from .tables import Geometry
+from .window import kernel_function
+from .winograd_forms import FORMS
+from .winograd_pack import transformed_weights
+from .winograd_parts import Products, gathered, spread
+from .workers import address_of, run
+
+CACHE = 3 << 17
+"""Bytes of a chunk's transformed pixels, about: they stay in the cache with the products and a block's weights."""
+
+LEAST, SMALLEST = 32, 14
+"""Channels of a group, and outputs along an axis, from which Winograd's form was measured faster than the direct one."""
+
+UNITS = 4
+"""Units that a call has at least, if it has tiles enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a kernel depends on: what it computes with, and the outputs of a tile's row."""
+
+    spec: Contraction
+    tile: int
+
+
+def declines(relation: Relation, images: int, tile: int) -> str | None:
+    """Why a relation is not computed with tiles of `tile` x `tile` outputs; None if it is."""
+    if tile not in FORMS:
+        return "Winograd's form is switched off"
+    if len(relation.axes) != 2 or any((a.kernel, a.stride, a.dilation, a.input_dilation) != (3, 1, 1, 1) for a in relation.axes):
+        return "windows are not 3x3 with stride 1"
+    _, inputs, outputs = relation.parts
+    if relation.depthwise or min(inputs, outputs) < LEAST:
+        return f"groups have fewer than {LEAST} channels"
+    if min(axis.out for axis in relation.axes) < SMALLEST:
+        return f"fewer than {SMALLEST} outputs along an axis"
+    return None
+
+
+FIELDS = (
+    "units", "tiles", "in_image", "in_row", "chunks", "blocks_of_tiles", "slot",
+    "height", "width", "pad_y", "pad_x", "out_height", "out_width",
+    "x_image", "x_row", "x_pixel", "x_group", "y_image", "y_row", "y_pixel", "y_group",
+    "inputs", "outputs", "vectors", "blocks", "point", "product",
+)  # fmt: skip
+"""Fields of the geometry, then the offset of a table of zeros, which pixels outside the image read. Sizes are in bytes where
+they are steps through x, y or scratch memory: `slot` of one slot, `point` from one point of transformed pixels to the next, with
+the products behind the last, `product` the same for those. `vectors` of inputs, `blocks` of outputs, each in a group."""
+
+BIAS, FLAGS = slots.FIRST_FREE, slots.FIRST_FREE + 1
+"""Words of a call: where the bias lies, and a byte for each tile, 1 where something is not finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A kernel's address and geometry, how many units and tiles there are, and the bytes of a slot."""
+
+    address: int
+    geometry: Geometry
+    units: int
+    tiles: int
+    slot: int
+
+
+@lru_cache(maxsize=512)
+def schedule(relation: Relation, images: int, tile: int) -> Schedule:
+    """How a relation is computed over so many images."""
+    spec = relation.spec
+    form = Form(spec, tile)
+    (address,) = functions("winograd", form, lambda: winograd(form, machine()), ("winograd",))
+    groups, inputs, outputs = relation.parts
+    (high, wide), rows, lanes = relation.axes, spec.rows(machine())[0], spec.lanes(machine())
+    points, vectors = FORMS[tile].points ** 2, -(-inputs // lanes)
+    in_row, in_column = -(-wide.out // tile), -(-high.out // tile)
+    tiles = images * in_row * in_column
+    blocks = -(-tiles // rows)
+    row = vectors * lanes * spec.bytes * points * rows
+    chunks = min(max(-(-blocks // max(CACHE // row, 2)), -(-UNITS // groups)), blocks)
+    most = -(-blocks // chunks)
+    point, product = row // points * most, rows * most * spec.block(machine()) * spec.bytes
+    values = dict(
+        units=groups * chunks, tiles=tiles, in_image=in_row * in_column, in_row=in_row, chunks=chunks, blocks_of_tiles=blocks,
+        slot=points * (point + product), height=high.size, width=wide.size, pad_y=high.pad_lo, pad_x=wide.pad_lo,
+        out_height=high.out, out_width=wide.out, inputs=inputs, outputs=outputs, vectors=vectors, blocks=relation.blocks,
+        point=point, product=product,
+        **_steps("x", (high.size, wide.size), relation.inputs, inputs, spec.bytes),
+        **_steps("y", (high.out, wide.out), relation.outputs, outputs, spec.bytes),
+    )  # fmt: skip
+    zeros = np.zeros(-(-vectors * lanes * spec.bytes // 8), np.int64)
+    return Schedule(address, Geometry([values[name] for name in FIELDS], [zeros]), groups * chunks, tiles, values["slot"])
+
+
+def _steps(name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int) -> dict[str, int]:
+    """Bytes from an image, row, pixel and group to the next."""
+    pixel = channels * bytes_
+    steps = {"image": sizes[0] * sizes[1] * pixel, "row": sizes[1] * pixel, "pixel": pixel, "group": of_group * bytes_}
+    return {f"{name}_{step}": value for step, value in steps.items()}
+
+
+def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int) -> None:
+    """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias."""
+    if not y.size:
+        return
+    found, weights = schedule(relation, len(x), tile), transformed_weights(relation, packed, tile)
+    flags = np.zeros(found.tiles, np.uint8)
+    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data)
+    run(
+        found.address,
+        found.geometry.address,
+        address_of(x),
+        address_of(weights),
+        address_of(block),
+        address_of(y),
+        found.units,
+        1,
+    )
+    del memory
+    if flags.any():
+        _directly(relation, x, packed, bias, y, tile, flags.reshape(len(x), -1))
+
+
+def _directly(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array) -> None:
+    """Compute the flagged tiles again, by the direct form."""
+    in_row = -(-relation.axes[1].out // tile)
+    one = np.empty_like(y[:1])
+    for n in np.flatnonzero(flags.any(1)):
+        conv_gather.compute(relation, x[n : n + 1], packed, bias, one)
+        for t in np.flatnonzero(flags[n]):
+            rows, columns = (slice(at * tile, (at + 1) * tile) for at in divmod(int(t), in_row))
+            y[n, rows, columns] = one[0, rows, columns]
+
+
+def winograd(form: Form, machine: Machine) -> str:
+    """The module of `winograd`: a is x, b the transformed weights, c the call's block, d is y."""
+    f = kernel_function("winograd")
+    writer = _Writer(f, form, machine)
+    number, memory = slots.slot(f, f.c, writer.slot)
+    with f.loop(f.begin, f.end) as unit:
+        writer.unit(unit, memory)
+    slots.give_back(f, f.c, number)
+    return module(f, slots.taker(), *writer.functions)
+
+
+class _Writer:
+    """Writes what is done for one unit. The geometry's fields are attributes."""
+
+    def __init__(self, f: Function, form: Form, machine: Machine) -> None:
+        spec, matrices = form.spec, FORMS[form.tile]
+        self.f, self.spec, self.tile, self.size = f, spec, form.tile, matrices.points
+        self.rows, self.lanes, self.block = spec.rows(machine)[0], spec.lanes(machine), spec.block(machine)
+        self.vector = self.lanes * spec.bytes
+        self.products = Products(spec, machine, self.vector, self.lanes)
+        spread_, gathered_ = spread(spec, machine, matrices.inputs), gathered(spec, machine, matrices.outputs)
+        self.functions = [*self.products.functions, spread_, gathered_]
+        self.fields = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
+        self.zeros = f.at(f.geometry, f.field(f.geometry, len(FIELDS)))
+        self.pixels = f.scratch("ptr", self.size**2)
+
+    def __getattr__(self, name: str) -> Value:
+        fields = self.__dict__.get("fields", {})
+        if name not in fields:
+            raise AttributeError(name)
+        value: Value = fields[name]
+        return value
+
+    def unit(self, unit: Value, memory: Value) -> None:
+        """A chunk of the tiles of one group."""
+        f, group, chunk = self.f, unit // self.chunks, unit % self.chunks
+        first = chunk * self.blocks_of_tiles // self.chunks * self.rows
+        last = f.smaller((chunk + 1) * self.blocks_of_tiles // self.chunks * self.rows, self.tiles)
+        products = f.at(memory, self.point * self.size**2)
+        with f.loop(first, last) as t:
+            self._spread(t, first, group, memory)
+        with f.loop(0, self.blocks) as block:
+            number = group * self.blocks + block
+            weights = f.at(f.b, number * (self.vectors * (self.size**2 * self.block * self.vector)))
+            self._multiply(last - first, weights, memory, products)
+            with f.loop(first, last) as t:
+                self._gather(t, first, group, block, products)
+
+    def _spread(self, t: Value, first: Value, group: Value, memory: Value) -> None:
+        """Transform the pixels of tile t."""
+        f, (n, row, column) = self.f, self._place(t)
+        x = f.at(f.a, n * self.x_image + group * self.x_group)
+        top, left = row * self.tile - self.pad_y, column * self.tile - self.pad_x
+        for i in range(self.size):
+            inside, line = (top + i).below(self.height), f.at(x, (top + i) * self.x_row)
+            for j in range(self.size):
+                there = inside & (left + j).below(self.width)
+                place = f.select(there, f.at(line, (left + j) * self.x_pixel), self.zeros)
+                f.store(place, f.at(self.pixels, 8 * (i * self.size + j)))
+        nth, step = t - first, self.rows * self.vector
+        to = f.at(memory, nth // self.rows * self.vectors * step + nth % self.rows * self.vector)
+        f.call("void", "spread", self.pixels, to, self.point, f.value("i64", step), self.inputs)
+
+    def _multiply(self, count: Value, weights: Value, memory: Value, products: Value) -> None:
+        """Multiply the chunk's tiles by one block's weights, point by point."""
+        f, step = self.f, self.f.value("i64", self.rows * self.vector)
+        with f.loop(0, self.size**2) as point, f.loop(0, count, self.rows) as at:
+            a = f.at(memory, point * self.point + at * (self.vectors * self.vector))
+            b = f.at(weights, point * (self.vectors * (self.block * self.vector)))
+            c = f.at(products, point * self.product + at * (self.block * self.spec.bytes))
+            self.products.call(f, count - at, a, b, c, self.vectors, step, f.value("i64", 0))
+
+    def _gather(self, t: Value, first: Value, group: Value, block: Value, products: Value) -> None:
+        """Transform one block's products into outputs of tile t."""
+        f, (n, row, column), bytes_ = self.f, self._place(t), self.spec.bytes
+        rest = f.smaller(self.outputs - block * self.block, f.value("i64", self.block))
+        top, left = row * self.tile, column * self.tile
+        of = f.at(products, (t - first) * (self.block * bytes_))
+        y = f.at(f.d, n * self.y_image + top * self.y_row + left * self.y_pixel + group * self.y_group)
+        y = f.at(y, block * (self.block * bytes_))
+        bias = f.at(f.load("ptr", f.at(f.c, BIAS * 8)), (group * self.blocks + block) * (self.block * bytes_))
+        with f.loop(0, rest, self.lanes) as lane:
+            here = lane * bytes_
+            finite = f.call(
+                "i1",
+                "gathered",
+                f.at(of, here),
+                self.product,
+                f.at(bias, here),
+                f.at(y, here),
+                self.y_row,
+                self.y_pixel,
+                self.out_height - top,
+                self.out_width - left,
+                rest - lane,
+            )
+            with f.when(~finite, likely=False):
+                f.store(f.value("i8", 1), f.at(f.load("ptr", f.at(f.c, FLAGS * 8)), t))
+
+    def _place(self, t: Value) -> tuple[Value, Value, Value]:
+        """The image, row and column of a tile."""
+        rest = t % self.in_image
+        return t // self.in_image, rest // self.in_row, rest % self.in_row
