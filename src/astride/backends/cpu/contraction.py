@@ -101,7 +101,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", add="i64", lanes="i64")
     kind = vector(width, spec.kind)
     step = width * spec.bytes
-    masks = [_mask(f, width, f.lanes - k * width) if masked else None for k in range(vectors)]
+    masks = [mask_below(f, width, f.lanes - k * width) if masked else None for k in range(vectors)]
     a, c = ([f.load("ptr", f.at(table, 8 * m)) for m in range(rows)] for table in (f.a, f.c))
     sums = [[f.variable(kind, f.load(kind, f.at(f.begin, k * step), mask=masks[k])) for k in range(vectors)] for _ in range(rows)]
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
@@ -128,7 +128,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 one = None if spec.lanewise else f.splat(f.load(spec.kind, here), width)
                 for k, total in enumerate(row):
                     factor = one if one is not None else f.load(kind, f.at(here, k * step), mask=masks[k])
-                    total.set(_fused(f, factor, values[k], total.get()))
+                    total.set(fused(f, factor, values[k], total.get()))
             a_at.set(offset + a_steps[3])
             b_at.set(f.at(there, b_steps[3]))
 
@@ -167,11 +167,11 @@ def _nest(
             piece(a, b, first, end)
 
 
-def _mask(f: Function, width: int, lanes: Value) -> Value:
+def mask_below(f: Function, width: int, lanes: Value) -> Value:
     """The lanes below a number."""
     return f.value(vector(width, "i64"), range(width)) < f.splat(lanes, width)
 
 
-def _fused(f: Function, a: Value, b: Value, c: Value) -> Value:
+def fused(f: Function, a: Value, b: Value, c: Value) -> Value:
     """a * b + c, rounded once where the CPU can."""
     return f.call(a.type, f"llvm.fmuladd.v{lanes(a.type)}{SHORT[element(a.type)]}", a, b, c)

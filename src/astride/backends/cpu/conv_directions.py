@@ -19,7 +19,7 @@ from ...plan import ConvPlan
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
-from . import conv_planes
+from . import conv_planes, depthwise_last
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
@@ -101,18 +101,25 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
     if first and conv_planes.takes(how, len(x)):
         _over_planes(how, x, w, b, out, wide)
         return
-    x, weights = _last(plan, x, wide), packed(how, memory.contiguous(w, wide))
-    bias = packed_bias(how, b, wide)
+    x, w = _last(plan, x, wide), memory.contiguous(w, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
-        compute(how, x, weights, bias, out)
+        _channels_last(how, x, w, b, out)
         return
     y = np.empty((out.shape[0], *out.shape[2:], out.shape[1]) if first else out.shape, wide)
-    compute(how, x, weights, bias, y)
+    _channels_last(how, x, w, b, y)
     if ready:
         channels_first(y, out)
     else:
         _rounded(np.moveaxis(y, -1, 1) if first else y, out)
+
+
+def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+    """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
+    if depthwise_last.takes(how):
+        depthwise_last.compute(how, x, w, b, y)
+    else:
+        compute(how, x, packed(how, w), packed_bias(how, b, y.dtype), y)
 
 
 def _over_planes(how: Relation, x: Array, w: Array, b: Array | None, out: Array, wide: np.dtype[Any]) -> None:
