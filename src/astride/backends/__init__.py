@@ -12,6 +12,7 @@ from .protocol import Backend
 BACKENDS: dict[str, tuple[str, str]] = {
     "cpu": ("astride.backends.cpu", "pip install llvmlite"),
     "reference": ("astride.backends.reference", "part of astride"),
+    "webgpu": ("astride.backends.webgpu", "pip install 'astride[gpu]'"),
 }
 """name -> (module with `BACKEND`, how to install it), in the order `auto` asks."""
 

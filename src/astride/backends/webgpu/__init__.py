@@ -13,7 +13,13 @@ from importlib.util import find_spec
 from ...errors import BackendUnavailable
 from ..protocol import Kernel
 
-OPERATORS: dict[str, str] = {}
+OPERATORS: dict[str, str] = {
+    "avg_pool": "pooling",
+    "lp_pool": "pooling",
+    "max_pool": "pooling",
+    "min_pool": "pooling",
+    "stochastic_pool": "pooling",
+}
 """Operators with kernels, and the modules whose KERNELS they are."""
 
 

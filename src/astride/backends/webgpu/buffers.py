@@ -16,15 +16,18 @@ UPLOADS_PENDING = 64 << 20
 
 
 class Memory:
-    """A buffer on loan: it returns to the pool when nothing refers to it any more, in whatever thread that happens."""
+    """A buffer on loan: it returns to the pool when nothing refers to it any more, in whatever thread that happens.
 
-    __slots__ = ("_back", "buffer", "size")
+    The pool refers to the buffer all the while: else the two could be garbage of one cycle, and the buffer be finalised first.
+    """
 
-    def __init__(self, buffer: Any, size: int, back: deque[Any]) -> None:
-        self.buffer, self.size, self._back = buffer, size, back
+    __slots__ = ("_back", "buffer")
+
+    def __init__(self, buffer: Any, back: deque[int]) -> None:
+        self.buffer, self._back = buffer, back
 
     def __del__(self) -> None:
-        self._back.append((self.size, self.buffer))
+        self._back.append(id(self.buffer))
 
 
 class Buffers:
@@ -41,8 +44,8 @@ class Buffers:
         self._storage = use.STORAGE | use.COPY_SRC | use.COPY_DST
         self._uniform, self._staging = use.UNIFORM | use.COPY_DST, use.MAP_READ | use.COPY_DST
         self._read = wgpu.MapMode.READ
-        self._back: deque[Any] = deque()
-        self._uniforms_back: deque[Any] = deque()
+        self._back: deque[int] = deque()
+        self._lent: dict[int, tuple[int, int, Any]] = {}
         self._free: dict[tuple[int, int], list[Any]] = {}
         self._free_bytes = 0
         self._pending = 0
@@ -51,13 +54,11 @@ class Buffers:
 
     def take(self, size: int) -> Memory:
         """Memory for at least `size` bytes."""
-        size = size_class(size)
-        return Memory(self._buffer(self._storage, size), size, self._back)
+        return self._lend(self._storage, size)
 
     def uniform(self, data: bytes) -> Memory:
         """Memory with these bytes, to be read as parameters."""
-        size = size_class(len(data))
-        memory = Memory(self._buffer(self._uniform, size), size, self._uniforms_back)
+        memory = self._lend(self._uniform, len(data))
         self._queue.write_buffer(memory.buffer, 0, data)
         return memory
 
@@ -69,27 +70,22 @@ class Buffers:
             self._queue.submit([self._device.create_command_encoder().finish()])
             self._pending = 0
 
-    def fence(self) -> Any:
+    def fence(self) -> Memory:
         """Four bytes that can be mapped once everything submitted with a copy into them is done."""
-        return self._buffer(self._staging, SMALLEST)
+        return self._lend(self._staging, 4)
 
-    def await_fence(self, fence: Any) -> None:
-        """Wait for the copy into a fence, and keep the fence for the next."""
-        fence.map_sync(self._read)
-        fence.unmap()
-        self._keep(self._staging, SMALLEST, fence)
-
-    def drop_fence(self, fence: Any) -> None:
-        """Keep a fence that nobody waits for."""
-        self._keep(self._staging, SMALLEST, fence)
+    def await_fence(self, fence: Memory) -> None:
+        """Wait for the copy into a fence."""
+        fence.buffer.map_sync(self._read)
+        fence.buffer.unmap()
 
     def read(self, buffer: Any, size: int) -> NDArray[np.uint8]:
         """A copy of a buffer's first bytes, after everything submitted before."""
         if not size:
             return np.empty(0, np.uint8)
         whole = -(-size // 4) * 4
-        staging_size = size_class(whole)
-        staging = self._buffer(self._staging, staging_size)
+        memory = self._lend(self._staging, whole)
+        staging = memory.buffer
         encoder = self._device.create_command_encoder()
         encoder.copy_buffer_to_buffer(buffer, 0, staging, 0, whole)
         self._queue.submit([encoder.finish()])
@@ -97,29 +93,28 @@ class Buffers:
         staging.map_sync(self._read, 0, whole)
         data = np.array(np.frombuffer(staging.read_mapped(0, whole, copy=False), np.uint8)[:size])
         staging.unmap()
-        self._keep(self._staging, staging_size, staging)
         return data
 
-    def _buffer(self, usage: int, size: int) -> Any:
+    def _lend(self, usage: int, size: int) -> Memory:
         self._collect()
+        size = size_class(size)
         free = self._free.get((usage, size))
         if free:
             self._free_bytes -= size
-            return free.pop()
-        self.made += 1
-        return self._device.create_buffer(size=size, usage=usage)
+            buffer = free.pop()
+        else:
+            self.made += 1
+            buffer = self._device.create_buffer(size=size, usage=usage)
+        self._lent[id(buffer)] = (usage, size, buffer)
+        return Memory(buffer, self._back)
 
     def _collect(self) -> None:
-        """Take in what has come back since the last call."""
-        for back, usage in ((self._back, self._storage), (self._uniforms_back, self._uniform)):
-            while back:
-                size, buffer = back.popleft()
-                self._keep(usage, size, buffer)
-
-    def _keep(self, usage: int, size: int, buffer: Any) -> None:
-        if self._free_bytes + size <= KEPT_BYTES:
-            self._free.setdefault((usage, size), []).append(buffer)
-            self._free_bytes += size
+        """Take in what has come back since the last call, as much as may be kept."""
+        while self._back:
+            usage, size, buffer = self._lent.pop(self._back.popleft())
+            if self._free_bytes + size <= KEPT_BYTES:
+                self._free.setdefault((usage, size), []).append(buffer)
+                self._free_bytes += size
 
 
 def size_class(size: int) -> int:

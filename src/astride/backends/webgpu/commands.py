@@ -63,9 +63,9 @@ class CommandBuffer:
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
         groups: tuple[int, int, int],
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | bytes | None = None,
     ) -> None:
-        """Encode a program over a grid of workgroups. An empty grid is nothing to do.
+        """Encode a program over a grid of workgroups. An empty grid is nothing to do. `params` are values by name, or packed.
 
         Raises ArgumentError: the grid, the bindings or the parameters leave WebGPU's limits or the program's declaration;
         ArrayError: a tensor of another dtype, or bound for reading and writing at once; AstrideError: committed already,
@@ -81,7 +81,7 @@ class CommandBuffer:
                 required=f"0 <= groups <= {GROUPS_MAX}: {max(groups)}",
                 hint="a smaller tensor",
             )
-        data = program.pack(params or {})
+        data = params if isinstance(params, bytes) else program.pack(params or {})
         if 0 in groups:
             return
         pipeline = self.device.pipeline(program.source, program.entry, program.constants, program.layout)
@@ -120,11 +120,6 @@ class CommandBuffer:
             if self._stamps is not None:
                 self._read_times()
 
-    def __del__(self) -> None:
-        fence = getattr(self, "_fence", None)
-        if fence is not None and self.generation == self.device.generation:
-            self.device.buffers.drop_fence(fence)
-
     def _check_open(self) -> None:
         if self._state != "open":
             raise AstrideError(
@@ -162,7 +157,7 @@ class CommandBuffer:
         if running is not None:
             running.end()
         self._fence = buffers.fence()
-        encoder.clear_buffer(self._fence, 0, 4)
+        encoder.clear_buffer(self._fence.buffer, 0, 4)
         self.device.queue.submit([encoder.finish()])
 
     def _stamping(self, index: int) -> dict[str, Any]:

@@ -42,6 +42,9 @@ GROUPS_MAX = LIMITS["max-compute-workgroups-per-dimension"]
 LOOP_MAX = 65_535
 """Some drivers stop an invocation's loops silently after this many turns, all its loops counted together."""
 
+TENSORS_KEPT = 512
+"""How many tensors of constants a device keeps."""
+
 OPTIONAL = ("shader-f16", "timestamp-query")
 KINDS = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 INTERFACES = ("Metal", "Vulkan", "D3D12", "OpenGL")
@@ -92,6 +95,7 @@ class Device:
         self._modules: dict[str, Any] = {}
         self._pipelines: dict[Any, Any] = {}
         self._layouts: dict[Any, Any] = {}
+        self._kept: dict[Any, Tensor] = {}
 
     def __str__(self) -> str:
         parts = [f"{self.name} ({self.kind} through {self.interface})"]
@@ -132,6 +136,16 @@ class Device:
         with self.lock:
             self.check()
             return Tensor(self, tuple(int(n) for n in shape), kind, self.guard(lambda: self.buffers.take(size)))
+
+    def kept(self, key: Any, make: Callable[[], Array]) -> Tensor:
+        """A tensor of constants, made once for a key: tables of plans, and the like."""
+        with self.lock:
+            found = self._kept.get(key)
+            if found is None or found.generation != self.generation:
+                if len(self._kept) >= TENSORS_KEPT:
+                    self._kept.clear()
+                found = self._kept[key] = self.tensor(make())
+            return found
 
     def check(self) -> None:
         """Raise AstrideError where a submit would fail: the device is lost or closed, or belongs to the parent process."""

@@ -88,7 +88,9 @@ class Tensor:
             )
         if self.generation != device.generation:
             raise AstrideError(
-                "the tensor was on the device when that was lost", given={"tensor": self}, hint="device.tensor(array), once more"
+                "the tensor was on the device when that was lost",
+                given={"tensor": self},
+                hint="device.tensor(array), once more",
             )
 
 
