@@ -19,12 +19,15 @@ from ...plan import ConvPlan
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
-from . import conv_planes, depthwise_last
+from . import conv_planes, depthwise_first, depthwise_last
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
 from .conv_weights import weights_gradient
 from .conv_windows import MOST, most_classes, stretched_back
+
+PLANAR = (conv_planes, depthwise_first)
+"""Who computes channels first where they lie, the first that takes a relation."""
 
 NARROW, WIDE = ("float16", "bfloat16"), ("float32", "float64")
 
@@ -98,8 +101,12 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
     """Compute a relation in the plan's layout, in any type, into an array of any strides."""
     wide = computed(plan)
     first = plan.layout is Layout.CHANNELS_FIRST
-    if first and conv_planes.takes(how, len(x)):
-        _over_planes(how, x, w, b, out, wide)
+    planar = first and next((way for way in PLANAR if way.takes(how, len(x))), None)
+    if planar:
+        y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
+        planar.compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y)
+        if y is not out:
+            _rounded(y, out)
         return
     x, w = _last(plan, x, wide), memory.contiguous(w, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
@@ -120,14 +127,6 @@ def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array)
         depthwise_last.compute(how, x, w, b, y)
     else:
         compute(how, x, packed(how, w), packed_bias(how, b, y.dtype), y)
-
-
-def _over_planes(how: Relation, x: Array, w: Array, b: Array | None, out: Array, wide: np.dtype[Any]) -> None:
-    """Compute a relation of single pixels, channels first, into an array of any type and strides."""
-    y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-    conv_planes.compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y)
-    if y is not out:
-        _rounded(y, out)
 
 
 def _rounded(y: Array, out: Array) -> None:

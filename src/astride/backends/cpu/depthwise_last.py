@@ -136,7 +136,7 @@ def schedule(relation: Relation) -> Schedule:
     x_steps, y_steps = strides([a.size for a in axes], pixel), strides([a.out for a in axes], pixel)
     w_steps = [step * (-1 if relation.flip else 1) for step in strides([a.kernel for a in axes], pixel)[1:]]
     first = (relation.taps - 1) * pixel if relation.flip else 0
-    tables = [_depths(axes[0], x_steps[1], w_steps[0], first), _pairs(axes[1], x_steps[2], w_steps[1], y_steps[2])]
+    tables = [depths(axes[0], x_steps[1], w_steps[0], first), _pairs(axes[1], x_steps[2], w_steps[1], y_steps[2])]
     c, inside = classes_of(axis), [taps_inside(a) for a in axes]
     way = [ways.index(_way(*numbers, c.step)) for numbers in zip(c.taps.tolist(), c.windows.tolist(), c.pixel_step.tolist())]
     columns = [np.array(way), c.windows, c.pixel * x_steps[3], c.pixel_step * x_steps[3]]
@@ -148,7 +148,7 @@ def schedule(relation: Relation) -> Schedule:
     return Schedule(address, Geometry([*fields, len(way)], tables), axes[0].out * len(tables[1]), taken)
 
 
-def _depths(axis: StridedAxis, x_step: int, w_step: int, first: int) -> NDArray[np.int64]:
+def depths(axis: StridedAxis, x_step: int, w_step: int, first: int) -> NDArray[np.int64]:
     """The table of an axis's windows; `first` is the byte of tap 0."""
     taps = taps_inside(axis)
     there = taps.count > 0
