@@ -16,7 +16,7 @@ from ...plan import PoolPlan
 from ...plan.kinds import NEARNESS, LpForm, LpScale, Reduce, Rounding, Tie, ZeroWindow
 from ..protocol import offset_dtype
 from .ir import Function, Value
-from .ir_types import BITS, lanes, vector
+from .ir_types import BITS, element, lanes, vector
 from .numbers import NUMBERS, Number, converted
 from .powers import power
 from .sums import ACCUMULATORS, whole_quotient
@@ -134,8 +134,8 @@ class Gather:
         f, spec, total = self.f, self.spec, self.total.get()
         if spec.kind == "offsets":
             assert other is not None
-            here = other.eq(f.splat(number.to(spec.index), self.lanes))
-            self.total.set(total + f.select(here, self.given(dy), 0))  # not a masked store, which CPUs are slow to read again
+            here = other.eq(f.splat(number.to(element(other.type)), self.lanes))
+            self.total.set(f.select(here, total + self.given(dy), total))
         elif spec.kind == "share":
             self.total.set(total + dy)
         elif spec.kind == "match":
