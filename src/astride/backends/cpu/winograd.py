@@ -26,7 +26,7 @@ from .tables import Geometry
 from .window import kernel_function
 from .winograd_forms import FORMS
 from .winograd_pack import transformed_weights
-from .winograd_parts import Products, gathered, spread
+from .winograd_parts import LINE, Products, gathered, prefetch, spread
 from .workers import address_of, run
 
 CACHE = 3 << 17
@@ -35,7 +35,10 @@ CACHE = 3 << 17
 LEAST, SMALLEST = 32, 14
 """Channels of a group, and outputs along an axis, from which Winograd's form was measured faster than the direct one."""
 
-UNITS = 4
+PAGE, SKEW = 4096, 320
+"""Bytes at which places share a set of the nearest cache, and what points of a tile are moved apart by."""
+
+UNITS = 8
 """Units that a call has at least, if it has tiles enough."""
 
 
@@ -101,7 +104,7 @@ def schedule(relation: Relation, images: int, tile: int) -> Schedule:
     row = vectors * lanes * spec.bytes * points * rows
     chunks = min(max(-(-blocks // max(CACHE // row, 2)), -(-UNITS // groups)), blocks)
     most = -(-blocks // chunks)
-    point, product = row // points * most, rows * most * spec.block(machine()) * spec.bytes
+    point, product = _apart(row // points * most), _apart(rows * most * spec.block(machine()) * spec.bytes)
     values = dict(
         units=groups * chunks, tiles=tiles, in_image=in_row * in_column, in_row=in_row, chunks=chunks, blocks_of_tiles=blocks,
         slot=points * (point + product), height=high.size, width=wide.size, pad_y=high.pad_lo, pad_x=wide.pad_lo,
@@ -112,6 +115,11 @@ def schedule(relation: Relation, images: int, tile: int) -> Schedule:
     )  # fmt: skip
     zeros = np.zeros(-(-vectors * lanes * spec.bytes // 8), np.int64)
     return Schedule(address, Geometry([values[name] for name in FIELDS], [zeros]), groups * chunks, tiles, values["slot"])
+
+
+def _apart(step: int) -> int:
+    """At least so many bytes, so that what lies a few steps further falls into other sets of the cache."""
+    return -(-step // PAGE) * PAGE + SKEW
 
 
 def _steps(name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int) -> dict[str, int]:
@@ -196,9 +204,7 @@ class _Writer:
         with f.loop(first, last) as t:
             self._spread(t, first, group, memory)
         with f.loop(0, self.blocks) as block:
-            number = group * self.blocks + block
-            weights = f.at(f.b, number * (self.vectors * (self.size**2 * self.block * self.vector)))
-            self._multiply(last - first, weights, memory, products)
+            self._multiply((first, last), group, block, memory)
             with f.loop(first, last) as t:
                 self._gather(t, first, group, block, products)
 
@@ -217,14 +223,30 @@ class _Writer:
         to = f.at(memory, nth // self.rows * self.vectors * step + nth % self.rows * self.vector)
         f.call("void", "spread", self.pixels, to, self.point, f.value("i64", step), self.inputs)
 
-    def _multiply(self, count: Value, weights: Value, memory: Value, products: Value) -> None:
-        """Multiply the chunk's tiles by one block's weights, point by point."""
-        f, step = self.f, self.f.value("i64", self.rows * self.vector)
-        with f.loop(0, self.size**2) as point, f.loop(0, count, self.rows) as at:
-            a = f.at(memory, point * self.point + at * (self.vectors * self.vector))
+    def _multiply(self, chunk: tuple[Value, Value], group: Value, block: Value, memory: Value) -> None:
+        """Multiply a chunk's tiles by one block's weights, point by point. Meanwhile bring on what comes next: the pixels of
+        the next chunk, a share for each block, and the places of this block's outputs."""
+        f, (first, last), step = self.f, chunk, self.rows * self.vector
+        points, block_bytes = self.size**2, self.block * self.spec.bytes
+        count, pixels, a_block = last - first, self.tile**2, self.vectors * step
+        weights = f.at(f.b, (group * self.blocks + block) * (self.vectors * (points * self.block * self.vector)))
+        tiles = (count + (self.rows - 1)) // self.rows * points
+        share = (count * pixels * self.x_pixel // (tiles * self.blocks) + LINE) & -LINE
+        x = f.at(f.a, last * pixels * self.x_pixel + self.x_row * (self.size - 1) + group * self.x_group)
+        y = f.at(f.d, first * pixels * self.y_pixel + group * self.y_group + block * block_bytes)
+        x_at, y_at = f.variable("ptr", f.at(x, block * tiles * share)), f.variable("ptr", y)
+        with f.loop(0, points) as point, f.loop(0, count, self.rows) as at:
+            with f.loop(0, share, LINE) as ahead:
+                prefetch(f, f.at(x_at.get(), ahead))
+            x_at.set(f.at(x_at.get(), share))
+            for _ in range(-(-self.rows * pixels // points)):
+                for line in range(0, block_bytes, LINE):
+                    prefetch(f, f.at(y_at.get(), line), write=True)
+                y_at.set(f.at(y_at.get(), self.y_pixel))
+            a = f.at(memory, point * self.point + at // self.rows * a_block)
             b = f.at(weights, point * (self.vectors * (self.block * self.vector)))
-            c = f.at(products, point * self.product + at * (self.block * self.spec.bytes))
-            self.products.call(f, count - at, a, b, c, self.vectors, step, f.value("i64", 0))
+            c = f.at(memory, self.point * points + point * self.product + at * block_bytes)
+            self.products.call(f, count - at, a, b, c, self.vectors, f.value("i64", step), f.value("i64", 0))
 
     def _gather(self, t: Value, first: Value, group: Value, block: Value, products: Value) -> None:
         """Transform one block's products into outputs of tile t."""

@@ -12,6 +12,9 @@ from .ir_types import vector
 from .machine import Machine
 from .winograd_forms import Matrix, transformed
 
+LINE = 64
+"""Bytes of a cache line."""
+
 UNROLLED = 8
 """Terms of a product that are written one after the other."""
 
@@ -143,3 +146,8 @@ def _put(f: Function, values: list[list[Value]], mask: Value | None) -> None:
                 for j, value in enumerate(row):
                     with f.when((f.rows > i) & (f.columns > j)):
                         f.store(value, f.at(f.at(f.to, f.row * i), f.pixel * j), mask=mask)
+
+
+def prefetch(f: Function, place: Value, *, write: bool = False) -> None:
+    """Ask for a line of memory, which may be anywhere, before it is needed."""
+    f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3, 1)])
