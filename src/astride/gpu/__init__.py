@@ -18,15 +18,66 @@ if TYPE_CHECKING:
     from ..backends.webgpu.commands import CommandBuffer
     from ..backends.webgpu.device import Device
     from ..backends.webgpu.tensor import Tensor
+    from .kernel import Kernel
+    from .pooling import (
+        DilatedPoolingMax,
+        DilatedPoolingMaxGradient,
+        PoolingAverage,
+        PoolingAverageGradient,
+        PoolingL2Norm,
+        PoolingL2NormGradient,
+        PoolingMax,
+        PoolingMaxGradient,
+        PoolingMin,
+        PoolingMinGradient,
+    )
+    from .saving import from_dict, load, save
+    from .stochastic import PoolingStochastic, PoolingStochasticGradient
 
 LAZY = {
     "CommandBuffer": "..backends.webgpu.commands",
     "Device": "..backends.webgpu.device",
+    "DilatedPoolingMax": ".pooling",
+    "DilatedPoolingMaxGradient": ".pooling",
+    "Kernel": ".kernel",
+    "PoolingAverage": ".pooling",
+    "PoolingAverageGradient": ".pooling",
+    "PoolingL2Norm": ".pooling",
+    "PoolingL2NormGradient": ".pooling",
+    "PoolingMax": ".pooling",
+    "PoolingMaxGradient": ".pooling",
+    "PoolingMin": ".pooling",
+    "PoolingMinGradient": ".pooling",
+    "PoolingStochastic": ".stochastic",
+    "PoolingStochasticGradient": ".stochastic",
     "Tensor": "..backends.webgpu.tensor",
+    "from_dict": ".saving",
+    "load": ".saving",
+    "save": ".saving",
 }
 """Public names and the modules they are imported from when first used."""
 
-__all__ = ["CommandBuffer", "Device", "Tensor"]
+__all__ = [
+    "CommandBuffer",
+    "Device",
+    "DilatedPoolingMax",
+    "DilatedPoolingMaxGradient",
+    "Kernel",
+    "PoolingAverage",
+    "PoolingAverageGradient",
+    "PoolingL2Norm",
+    "PoolingL2NormGradient",
+    "PoolingMax",
+    "PoolingMaxGradient",
+    "PoolingMin",
+    "PoolingMinGradient",
+    "PoolingStochastic",
+    "PoolingStochasticGradient",
+    "Tensor",
+    "from_dict",
+    "load",
+    "save",
+]
 
 
 def __getattr__(name: str) -> Any:

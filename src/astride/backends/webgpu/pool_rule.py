@@ -14,7 +14,7 @@ MULTIPLIED = 16
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The fields of a plan that choose a text. Those that an operator does not read stand at one value, so that texts are shared."""
+    """The fields of a plan that choose a text. Those that an operator does not read have one value, so that texts are shared."""
 
     reduce: Reduce
     start: Start = Start.INFINITY

@@ -260,5 +260,5 @@ def _widen(plan: PoolPlan, offsets: Array) -> NDArray[np.uint32]:
 
 
 POOL = (Kernel("wgsl", forward, backward, declines, numpy=False),)
-KERNELS = {op: POOL for op in ("max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool")}
+KERNELS = dict.fromkeys(("max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool"), POOL)
 """One kernel serves all: plans say what it does."""

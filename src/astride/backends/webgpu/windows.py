@@ -1,7 +1,7 @@
-"""Where windows lie, for WGSL: numbers and tables that the host works out once, and the text of the loops over taps and windows.
+"""Where windows lie, for WGSL: numbers and tables that the host works out once, and the text of loops over taps and windows.
 
-A text depends on the form of the axes alone, so that one compiled program serves every size. Forward, an invocation has one window
-and loops over its taps. Backward, it has one pixel and loops over the windows that read it: nothing is scattered, no atomics.
+A text depends on the form of the axes alone, so that one compiled program serves every size. Forward, an invocation has one
+window and loops over its taps. Backward, it has one pixel and loops over the windows that read it: nothing is scattered, no atomics.
 Strided axes find both by arithmetic. Axes whose windows are listed, and edge modes that read a pixel twice, have tables.
 """
 
@@ -310,13 +310,13 @@ def taps_between(axis: Axis, lo: int, hi: int) -> Whole:
     """How many taps of each window lie at positions in [lo, hi) of the stretched input."""
     if isinstance(axis, ExplicitAxis):
         starts, ends = np.array(axis.starts, np.int64), np.array(axis.ends, np.int64)
-        return np.maximum(np.minimum(ends, hi) - np.maximum(starts, lo), 0)
+        return np.asarray(np.maximum(np.minimum(ends, hi) - np.maximum(starts, lo), 0), np.int64)
     start = np.arange(axis.out, dtype=np.int64) * axis.stride - axis.pad_lo
 
     def before(position: int) -> Whole:
-        return np.clip(-(-(position - start) // axis.dilation), 0, axis.kernel)
+        return np.asarray(np.clip(-((start - position) // axis.dilation), 0, axis.kernel), np.int64)
 
-    return before(hi) - before(lo)
+    return np.asarray(before(hi) - before(lo), np.int64)
 
 
 def taps_inside(axis: Axis) -> Whole:
