@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -33,7 +34,7 @@ def test_json() -> None:
     assert data["threads"] == 1 and data["problem"]["size"] == 5
     assert len(data["timed"]) == 2 * 2 * 2 * len(RUNGS)
     assert all(row["agrees"] and row["seconds"] > 0 for row in data["timed"])
-    assert [row["op"] for row in data["timed"]][::16] == ["conv", "avg_pool"]
+    assert [row["op"] for row in data["timed"]][::20] == ["conv", "avg_pool"]
 
 
 def test_a_wrong_rung_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +53,58 @@ def test_a_wrong_rung_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "every rung gives" not in done.out
 
 
+def raced(name: str, differing: list[str]) -> list[dict[str, Any]]:
+    about = {"machine": "a machine", "versions": {"astride": "1", "torch": "2"}, "spread": 0.1, "noise": 0.1}
+    return [
+        {
+            **about,
+            "case": case,
+            "what": what,
+            "layout": layout,
+            "threads": threads,
+            "ms": 2.0,
+            "rivals": {"torch": [3.0, 0.1]},
+            "best": "torch" if case != "alone" else None,
+            "ratio": 1.5 if case != "alone" else None,
+            "differing": differing,
+            "peak": 0.9,
+            "copy": 0.8,
+        }
+        for threads in (1, 2)
+        for case in ("stem", "alone")
+        for what in ("forward", "data")
+        for layout in ("nchw", "nhwc")
+    ]
+
+
+@pytest.mark.parametrize("name", ["convolution", "pooling"])
+def test_beside_other_libraries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    asked: list[Any] = []
+
+    def rows(name: str, words: list[str], threads: list[int]) -> list[dict[str, Any]]:
+        asked.append((name, words, threads))
+        return raced(name, [])
+
+    monkeypatch.setattr("astride.bench.race.rows", rows)
+    done = astride("bench", name, "--quick", "--cases", "s", "--svg", tmp_path / "race.svg")
+    assert asked == [(name, ["--cases=s", "--quick"], [1])]
+    assert done.lines[0] == "1 thread" and "2 threads" in done.lines
+    assert done.lines[2].split() == ["stem", "forward", "NCHW", "2", "90%" if name == "convolution" else "80%", "torch", "1.50"]
+    assert "NCHW data, threads 1: 1.50 times as fast in the mean of 1, at least 1.50" in done.lines
+    assert max(map(len, done.lines)) <= 80 and "stem" in (tmp_path / "race.svg").read_text()
+    data = astride("bench", name, "--threads", "2,1", "--json").data()
+    assert asked[-1] == (name, [], [2, 1]) and data["benchmark"] == name and len(data["rows"]) == 16
+
+
+def test_answers_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("astride.bench.race.rows", lambda *_: raced("convolution", ["torch"]))
+    assert "DIFFERENT: torch in stem forward NCHW" in astride("bench", "convolution").lines
+    monkeypatch.setattr("astride.bench.race.rows", lambda *_: raced("convolution", ["astride"]))
+    astride("bench", "convolution", status=1)
+    monkeypatch.setattr("astride.bench.race.rows", lambda *_: [])
+    assert "nothing was measured" in astride("bench", "convolution", status=1).err
+
+
 @pytest.mark.parametrize(
     ("words", "said", "status"),
     [
@@ -59,6 +112,10 @@ def test_a_wrong_rung_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         (("bench", "ladder", "--ops", "softmax"), "no ladder", 1),
         (("bench", "ladder", "--ops", "conv", "--size", 2), "larger than the padded input", 1),
         (("bench", "ladder", "--rounds", 0), "rounds", 2),
+        (("bench", "ladder", "--quick"), "not for ladder", 2),
+        (("bench", "pooling", "--kernel", 3), "is for ladder, not for pooling", 2),
+        (("bench", "pooling", "--cases", "("), "regular expression", 2),
+        (("bench", "convolution", "--threads", "1,0"), "from 1 on", 2),
     ],
 )
 def test_what_cannot_be_measured(words: tuple[object, ...], said: str, status: int) -> None:

@@ -1,4 +1,4 @@
-"""The ladder of the reference, each rung beside the one below: first held to equal it, then timed.
+"""The ladder of the reference and the CPU backend on top of it, each rung beside the one below: first held to equal it, then timed.
 
 All rungs of a problem are timed in turns, round after round, so that whatever else the machine does meets them alike; of the
 rounds' times the median counts. Times are the processor's, so that waiting for it does not count.
@@ -21,8 +21,8 @@ from ..ops._run import plan as make_plan
 from ..plan import Plan
 from ..proto import nearest
 
-RUNGS = ("loops4", "loops3", "loops2", "im2col")
-"""From the plainest up."""
+RUNGS = ("loops4", "loops3", "loops2", "im2col", "cpu")
+"""From the plainest up; the last is not the reference any more, but the kernels written for this processor."""
 
 WINDOWS = ("conv", "conv_transpose", "max_pool", "avg_pool", "lp_pool")
 """Operators whose reference is a ladder of these rungs."""
@@ -154,15 +154,20 @@ def _filled(problem: Problem, plan: Plan) -> tuple[tuple[Array | None, ...], Arr
     return arrays, whole(plan.output_shape(*shapes, *[None] * (len(plan.roles) - len(shapes))))
 
 
+def _backend(rung: str) -> str:
+    """The backend, or its kernel, that a rung is."""
+    return rung if rung == "cpu" else f"reference:{rung}"
+
+
 def _run(plan: Plan, arrays: tuple[Array | None, ...], dy: Array, rung: str) -> dict[str, list[Array]]:
     """The value and the gradients of one rung."""
-    y, saved = dispatch.forward(plan, *arrays, save=True, backend=f"reference:{rung}")
+    y, saved = dispatch.forward(plan, *arrays, save=True, backend=_backend(rung))
     assert saved is not None
     return {"forward": [y], "backward": [g for g in dispatch.backward(plan, dy, saved) if g is not None]}
 
 
 def _call(direction: str, plan: Plan, arrays: tuple[Array | None, ...], dy: Array, rung: str) -> Callable[[], object]:
-    name = f"reference:{rung}"
+    name = _backend(rung)
     if direction == "forward":
         return lambda: dispatch.forward(plan, *arrays, backend=name)
     _, saved = dispatch.forward(plan, *arrays, save=True, backend=name)

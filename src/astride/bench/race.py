@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +117,10 @@ def child() -> None:
     (count,) = options.threads
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
-    from .. import __version__, settings
+    from .. import settings
 
     settings.configure(threads=count)
-    versions = {"astride": __version__, **about.installed()}
+    versions = {"astride": version("astride"), **about.installed()}
     head = {"benchmark": about.name, "run": options.run, "commit": commit(), "machine": processor(), "versions": versions}
     seconds = 0.16 * about.seconds if options.quick else options.seconds
     for case, what, wanted in _groups(about, options, head["commit"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,10 +19,18 @@ EXAMPLES = (
     "astride bench ladder",
     "astride bench ladder --ops conv,max_pool --png ladder.png",
     "astride bench ladder --ops conv --images 8 --size 16 --rounds 9 --json",
+    "astride bench convolution --quick",
+    "astride bench pooling --cases GoogLeNet --threads 1 --svg pooling.svg",
 )
-WHAT = ("ladder",)
+LADDER, RACES = "ladder", ("convolution", "pooling")
+WHAT = (LADDER, *RACES)
+FOR = {
+    **dict.fromkeys(("ops", "images", "channels", "size", "kernel", "stride", "rounds"), (LADDER,)),
+    **dict.fromkeys(("cases", "threads", "quick"), RACES),
+}
+"""What an option belongs to, where it does not belong to all."""
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="ladder: the rungs of the reference beside each other.")]
+What = Annotated[str, typer.Argument(metavar="WHAT", help="ladder, convolution or pooling.")]
 Ops = Annotated[str | None, typer.Option("--ops", metavar="NAMES", help="These operators only, separated by commas.")]
 Images = Annotated[int, typer.Option("--images", min=1, metavar="N", help="Images in the batch.")]
 Channels = Annotated[int, typer.Option("--channels", min=1, metavar="N", help="Channels in, and filters of a convolution.")]
@@ -29,6 +38,9 @@ Size = Annotated[int, typer.Option("--size", min=1, metavar="N", help="Rows and 
 Kernel = Annotated[int, typer.Option("--kernel", "-k", min=1, metavar="N", help="Rows and columns of a window.")]
 Stride = Annotated[int, typer.Option("--stride", "-s", min=1, metavar="N", help="From one window to the next.")]
 Rounds = Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns that each rung gets.")]
+Cases = Annotated[str | None, typer.Option("--cases", metavar="REGEX", help="Cases whose name has this in it.")]
+Threads = Annotated[str | None, typer.Option("--threads", metavar="NUMBERS", help="Numbers of threads: 1,2 by default.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Every fifth case, one thread, little time.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the times to this file.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the times to this file.")]
 
@@ -37,6 +49,7 @@ SECONDS = 2.0
 
 
 def bench(
+    context: typer.Context,
     what: What,
     ops: Ops = None,
     images: Images = 4,
@@ -45,20 +58,37 @@ def bench(
     kernel: Kernel = 3,
     stride: Stride = 1,
     rounds: Rounds = 5,
+    cases: Cases = None,
+    threads: Threads = None,
+    quick: Quick = False,
     png: Png = None,
     svg: Svg = None,
     json: Json = False,
 ) -> None:
-    """Time the rungs of the reference, from loops over everything to one matrix product.
+    """Time astride: rung beside rung, or beside other libraries.
 
-    Each rung is first held to give the numbers of the rung below, then all are timed in turns, on one thread; the median of
+    ladder: the rungs of the reference, from loops over everything to one matrix product, and the CPU backend on top. Each
+    rung is first held to give the numbers of the rung below, then all are timed in turns, on one thread; the median of
     a rung's times counts. Convolution, transposed convolution and pooling, forward and backward, NHWC as textbooks write
     it, and NCHW.
 
-    Exit status 1 if a rung gives other numbers than the one below.
+    convolution, pooling: a fixed sample of layers of known networks beside every library installed here that has them
+    (PyTorch, ONNX Runtime, OpenVINO, JAX, OpenCV), answers compared first; in turns, medians. `peak` is the share of the
+    multiplications and additions the machine does at most, `copy` of the speed at which it copies. Minutes without --quick.
+
+    Exit status 1 if a rung gives other numbers than the one below, or the two layouts of a convolution differ.
     """
     if what not in WHAT:
         raise typer.BadParameter(f"there is no benchmark {what!r}: one of {', '.join(WHAT)}", param_hint="WHAT")
+    for name, kinds in FOR.items():
+        source = context.get_parameter_source(name)
+        if what not in kinds and source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"is for {' and '.join(kinds)}, not for {what}", param_hint=f"--{name}")
+    if what in RACES:
+        from ._races import race
+
+        race(what, _words(cases, quick), [1] if quick and threads is None else _counts(threads or "1,2"), png, svg, json)
+        return
     from ..bench import WINDOWS, on_one_thread, problems
 
     sizes = dict(images=images, channels=channels, size=size, kernel=kernel, stride=stride)
@@ -76,6 +106,23 @@ def bench(
     _show(asked[0], timed, rounds, png, svg, json)
     if not all(row.agrees for row in timed):
         raise typer.Exit(1)
+
+
+def _words(cases: str | None, quick: bool) -> list[str]:
+    """The options of a benchmark, as it reads them itself."""
+    try:
+        re.compile(cases or "")
+    except re.error as error:
+        raise typer.BadParameter(f"is not a regular expression: {error}", param_hint="--cases") from error
+    return [*([] if cases is None else [f"--cases={cases}"]), *(["--quick"] if quick else [])]
+
+
+def _counts(text: str) -> list[int]:
+    """Numbers of threads, separated by commas."""
+    words = text.split(",")
+    if not all(word.strip().isdigit() and int(word) > 0 for word in words):
+        raise typer.BadParameter(f"{text!r} is not numbers from 1 on, separated by commas", param_hint="--threads")
+    return [int(word) for word in words]
 
 
 def _show(problem: Problem, timed: Sequence[Timed], rounds: int, png: Path | None, svg: Path | None, json: bool) -> None:

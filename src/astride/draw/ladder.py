@@ -24,7 +24,7 @@ def draw_ladder(timed: Sequence[Timed], title: str = "", note: str = "") -> Canv
     decades = (lo, max(hi, lo + 1))
     panel = LABEL + CHART + TIME
     canvas.width = max(2 * MARGIN + len(directions) * panel + (len(directions) - 1) * GAP, LEAST_WIDTH)
-    canvas.text(MARGIN, 42, title or "The ladder: the same numbers, written four ways", size=20, bold=True)
+    canvas.text(MARGIN, 42, title or "The ladder: the same numbers, written five ways", size=20, bold=True)
     canvas.text(
         MARGIN, 64, "Time of one call, on a scale of powers of ten; in brackets, how many times as fast as loops4", fill=GREY
     )
