@@ -13,7 +13,8 @@ from ..backends.webgpu.tensor import Tensor
 from ..errors import ArgumentError, ArrayError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-PLACE = re.compile(r"wgsl:(\d+):(\d+)")
+PLACE = re.compile(r"─ (?:wgsl)?:(\d+):(\d+)")
+NOTE = re.compile(r"^ +(?:│ )?= (.+)$", re.MULTILINE)
 RESERVED = frozenset({"i", "params", "is_nan", "count", "lane_", "group_", "groups_", "Params"})
 FORMAT, VERSION = "astride.gpu.source", 1
 BODY_MAX = 1 << 20
@@ -160,7 +161,8 @@ def _compile(device: Device, program: Program, body: str) -> None:
     except wgpu.GPUValidationError as error:
         text = str(error)
         message = next((line.split("error:", 1)[1] for line in text.splitlines() if "error:" in line), text).strip()
-        found = PLACE.search(text)
+        note, found = NOTE.search(text), PLACE.search(text)
+        message = re.sub(r"\[\d+\]", "an expression", note[1]) if note and "invalid" in message else message
         lines = body.splitlines() or [""]
         line = int(found[1]) - program.first_line if found else 0
         given: dict[str, Any] = {}

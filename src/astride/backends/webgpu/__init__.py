@@ -15,8 +15,11 @@ from ..protocol import Kernel
 
 OPERATORS: dict[str, str] = {
     "avg_pool": "pooling",
+    "conv": "conv",
+    "conv_transpose": "conv",
     "lp_pool": "pooling",
     "max_pool": "pooling",
+    "max_unpool": "max_unpool",
     "min_pool": "pooling",
     "stochastic_pool": "pooling",
 }

@@ -16,8 +16,8 @@ Typed = tuple[tuple[str, str], ...]
 SCALARS = {"f32": "<f", "u32": "<I", "i32": "<i"}
 """Types of parameters, and how their bytes are packed."""
 ELEMENTS = {"f32": "float32", "f16": "float16", "i32": "int32", "u32": "uint32"}
-"""Types of arrays, alone or as vec2, vec3 and vec4 of them, and the dtype of the tensors that fit."""
-VECTOR = re.compile(r"vec[24]<(\w+)>")
+"""Types of arrays, alone, as vec2 and vec4 of them, or atomic, and the dtype of the tensors that fit."""
+VECTOR = re.compile(r"(?:vec[24]|atomic)<(\w+)>")
 
 WORKGROUP = 64
 PRELUDE = """fn is_nan(v: f32) -> bool { return (bitcast<u32>(v) & 0x7fffffffu) > 0x7f800000u; }
