@@ -148,13 +148,14 @@ def test_what_is_declined_has_a_reason() -> None:
     def reason(shape: tuple[int, ...], w_shape: tuple[int, ...], tile: int = 2, **options: Any) -> str | None:
         plan = astride.plan("conv", shape, w_shape=w_shape, dtype="float32", layout="channels_last", **options)
         assert isinstance(plan, ConvPlan)
-        return winograd.declines(relation(plan, False), shape[0], tile)
+        return winograd.declines(relation(plan, False), tile)
 
     assert reason((1, 28, 28, 64), (64, 64, 3, 3)) is None
     assert reason((1, 28, 28, 64), (64, 64, 3, 3), 0) == "Winograd's form is switched off"
     assert reason((1, 28, 28, 64), (64, 64, 3, 3), stride=2) == "windows are not 3x3 with stride 1"
     assert reason((1, 28, 28, 64), (64, 64, 5, 5)) == "windows are not 3x3 with stride 1"
+    assert reason((1, 14, 14, 32), (32, 32, 3, 3), padding=1) == "there are too few outputs"
     assert reason((1, 28, 64), (64, 64, 3)) == "windows are not 3x3 with stride 1"
     assert reason((1, 28, 28, 64), (64, 1, 3, 3), groups=64) == "groups have fewer than 32 channels"
     assert reason((1, 28, 28, 3), (64, 3, 3, 3)) == "groups have fewer than 32 channels"
-    assert reason((1, 8, 8, 64), (64, 64, 3, 3), padding=1) == "fewer than 14 outputs along an axis"
+    assert reason((1, 8, 8, 64), (64, 64, 3, 3), padding=1) == "there are too few outputs"

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ... import settings
 from ...plan import ConvPlan
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
-from . import conv_planes, depthwise_first, depthwise_last
+from . import conv_planes, conv_slabs, depthwise_first, depthwise_last, winograd
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
@@ -108,6 +109,13 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
         if y is not out:
             _rounded(y, out)
         return
+    if first and conv_slabs.takes(how, len(x)):
+        y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
+        weights = packed(how, memory.contiguous(w, wide))
+        conv_slabs.compute(how, memory.contiguous(x, wide), weights, packed_bias(how, b, wide), y)
+        if y is not out:
+            _rounded(y, out)
+        return
     x, w = _last(plan, x, wide), memory.contiguous(w, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
@@ -125,8 +133,12 @@ def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array)
     """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
     if depthwise_last.takes(how):
         depthwise_last.compute(how, x, w, b, y)
+        return
+    weights, bias, most = packed(how, w), packed_bias(how, b, y.dtype), settings.current().winograd
+    if winograd.declines(how, most) is None:
+        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, most))
     else:
-        compute(how, x, packed(how, w), packed_bias(how, b, y.dtype), y)
+        compute(how, x, weights, bias, y)
 
 
 def _rounded(y: Array, out: Array) -> None:

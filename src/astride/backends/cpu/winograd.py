@@ -10,6 +10,7 @@ What is computed for a tile depends on nothing but the tile: neither chunks nor 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,8 +33,12 @@ from .workers import address_of, run
 CACHE = 3 << 17
 """Bytes of a chunk's transformed pixels, about: they stay in the cache with the products and a block's weights."""
 
-LEAST, SMALLEST = 32, 14
-"""Channels of a group, and outputs along an axis, from which Winograd's form was measured faster than the direct one."""
+LEAST, TILES, PRODUCTS = 32, 49, 49 * 48 * 48
+"""Channels of a group, tiles of an image, and tiles times inputs times outputs of a group, from which Winograd's form was
+measured faster than the direct one. The batch does not count: an image is computed alike in any company."""
+
+LARGE = 20
+"""Outputs along both axes from which tiles of 4x4 were measured faster than those of 2x2, for single images as well."""
 
 PAGE, SKEW = 4096, 320
 """Bytes at which places share a set of the nearest cache, and what points of a tile are moved apart by."""
@@ -50,18 +55,24 @@ class Form:
     tile: int
 
 
-def declines(relation: Relation, images: int, tile: int) -> str | None:
-    """Why a relation is not computed with tiles of `tile` x `tile` outputs; None if it is."""
-    if tile not in FORMS:
+def declines(relation: Relation, most: int) -> str | None:
+    """Why a relation is not computed with tiles of at most `most` outputs along a side; None if it is."""
+    if most not in FORMS:
         return "Winograd's form is switched off"
     if len(relation.axes) != 2 or any((a.kernel, a.stride, a.dilation, a.input_dilation) != (3, 1, 1, 1) for a in relation.axes):
         return "windows are not 3x3 with stride 1"
     _, inputs, outputs = relation.parts
     if relation.depthwise or min(inputs, outputs) < LEAST:
         return f"groups have fewer than {LEAST} channels"
-    if min(axis.out for axis in relation.axes) < SMALLEST:
-        return f"fewer than {SMALLEST} outputs along an axis"
+    tiles = math.prod(-(-axis.out // 2) for axis in relation.axes)
+    if tiles < TILES or tiles * inputs * outputs < PRODUCTS:
+        return "there are too few outputs"
     return None
+
+
+def tile_of(relation: Relation, most: int) -> int:
+    """The side of the tiles: `most`, or 2 where an image has little room for larger ones."""
+    return most if min(axis.out for axis in relation.axes) >= LARGE else 2
 
 
 FIELDS = (
@@ -130,7 +141,10 @@ def _steps(name: str, sizes: tuple[int, int], channels: int, of_group: int, byte
 
 
 def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int) -> None:
-    """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias."""
+    """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias.
+
+    `tile` is 2 or 4. Any size will do: whether it is worth it, `declines` says.
+    """
     if not y.size:
         return
     found, weights = schedule(relation, len(x), tile), transformed_weights(relation, packed, tile)
