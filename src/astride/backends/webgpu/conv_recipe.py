@@ -6,7 +6,8 @@ import math
 
 from ...plan import ConvPlan, Shape
 from ...plan.kinds import Edge, Layout
-from .conv_relation import SOURCES, Link, gather, grown, link, scatter, weights
+from .conv_link import Link, grown, link
+from .conv_relation import SOURCES, gather, scatter, weights
 from .product import PLAIN, Epilogue, product
 from .recipe import MOST_TERMS, Recipe, each
 from .sums import totals
@@ -86,7 +87,8 @@ def _folded(lk: Link, wider: Link, lows: tuple[int, ...], target: str) -> Recipe
     place = "q0 * params.ax0 + q1 * params.ax1 + q2 * params.ax2"
     body += f"  out[image * params.an + z * params.ag + c * params.ac + {place}] = sum;\n"
     functions = "".join(
-        f"fn shown{d}(at: i32) -> i32 {{ let q = at - params.low{d}; let n = params.as{d}; {SOURCES[lk.edge]} }}\n" for d in range(3)
+        f"fn shown{d}(at: i32) -> i32 {{ let q = at - params.low{d}; let n = params.as{d}; {SOURCES[lk.edge]} }}\n"
+        for d in range(3)
     )
     if not numbers["count"]:
         return Recipe()

@@ -6,10 +6,10 @@
 convolution's pixels); `has` says where there is none. z counts independent products (groups, phases), and a long sum is split
 into chunks whose shares `gathered` adds up, always in the same order.
 
-Two kernels read the same text: a plain one, an invocation an output, and a tiled one. In the tiled one a workgroup takes tiles of
-both factors into workgroup memory, as vectors of four along rows and columns (or along the sum, where the source lies so), and each
-invocation holds blocks of 4 x 4 outputs in registers. A hole is a zero in the tile; only where the other factor is not finite are
-holes skipped one by one, since zero times infinity is not nothing.
+Two kernels read the same text: a plain one, an invocation an output, and a tiled one. In the tiled one a workgroup takes tiles
+of both factors into workgroup memory, as vectors of four along rows and columns (or along the sum, where the source lies so),
+and each invocation holds blocks of 4 x 4 outputs in registers. A hole is a zero in the tile; only where the other factor is
+not finite are holes skipped one by one, since zero times infinity is not nothing.
 """
 
 from __future__ import annotations
@@ -84,11 +84,13 @@ def product(
     names = {"x": x, "w": w, "out": target, "bias": bias}
     if tile.threads:
         recipe = _packed(factors, w)
-        recipe = recipe.then(Recipe((_tiled(factors, numbers, names | {"w": "packed"}, last, tile),)))
+        recipe = recipe.then(Recipe((_tiled(factors, numbers, {**names, "w": "packed"}, last, tile),)))
     else:
         recipe = Recipe((_plain(factors, numbers, names, last),))
     if chunks > 1:
-        recipe = recipe.then(Recipe((_gathered(factors, chunks, names | {"out": out}, epilogue),), {"partial": chunks * s["total"]}))
+        recipe = recipe.then(
+            Recipe((_gathered(factors, chunks, {**names, "out": out}, epilogue),), {"partial": chunks * s["total"]})
+        )
     return recipe
 
 
@@ -193,7 +195,7 @@ def _gathered(factors: Factors, chunks: int, names: Mapping[str, str], epilogue:
   out[i] = finish({value});
 """
     inputs = ["partial", *["bias"] * epilogue.bias]
-    return each("gather chunks", inputs, ["out"], numbers, body, functions=epilogue.finish, names=names | {"partial": "partial"})
+    return each("gather chunks", inputs, ["out"], numbers, body, functions=epilogue.finish, names={**names, "partial": "partial"})
 
 
 def _tiled(factors: Factors, numbers: Mapping[str, int], names: Mapping[str, str], epilogue: Epilogue, tile: Tile) -> Step:

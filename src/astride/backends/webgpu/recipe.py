@@ -1,7 +1,7 @@
 """Recipes: an operator as dispatches in order, plain data that needs no device.
 
-A recipe names its arrays. Whoever encodes it brings a tensor for each name; those of `scratch` live between its steps only. A kernel
-here works out which of a flat grid's groups it is, since a dimension has 65,535 groups at most.
+A recipe names its arrays. Whoever encodes it brings a tensor for each name; those of `scratch` live between its steps only.
+A kernel here works out which of a flat grid's groups it is, since a dimension has 65,535 groups at most.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 
 
 @lru_cache(maxsize=4096)
-def program(name: str, inputs: Typed, outputs: Typed, params: Typed, functions: str, body: str, threads: int = WORKERS) -> Program:
+def program(
+    name: str, inputs: Typed, outputs: Typed, params: Typed, functions: str, body: str, threads: int = WORKERS
+) -> Program:
     """A program of `threads` invocations a group that binds its numbers as `params`; `body` is what `main` goes on with."""
     source = bindings(inputs, outputs, params) + functions + main(threads) + body + "}\n"
     return Program(name, source, inputs, outputs, params, workgroup=threads)

@@ -29,7 +29,9 @@ def totals(
 struct Row { base: i32 }
 struct Term { offset: i32 }
 fn row_of(z: i32, m: i32) -> Row { return Row(m * params.kept_stride); }
-fn term_of(z: i32, k: i32) -> Term { return Term((k / params.inner_size) * params.lead_stride + (k % params.inner_size) * params.inner_stride); }
+fn term_of(z: i32, k: i32) -> Term {
+  return Term((k / params.inner_size) * params.lead_stride + (k % params.inner_size) * params.inner_stride);
+}
 fn has(r: Row, t: Term) -> bool { return true; }
 fn place(z: i32, m: i32, n: i32) -> i32 { return m; }
 fn channel(z: i32, n: i32) -> i32 { return 0; }
@@ -75,7 +77,9 @@ fn has(r: Row, t: Term) -> bool { return r.ok; }
 fn place(z: i32, m: i32, n: i32) -> i32 { return m * params.om + n * params.on; }
 fn channel(z: i32, n: i32) -> i32 { return n; }
 """
-    numbers: Mapping[str, int] = dict(zip(("xm", "xk", "wk", "wn", "om", "on"), (*x_strides, *w_strides, *out_strides), strict=True))
+    numbers: Mapping[str, int] = dict(
+        zip(("xm", "xk", "wk", "wn", "om", "on"), (*x_strides, *w_strides, *out_strides), strict=True)
+    )
     factors = Factors(
         name="multiply",
         geometry=geometry,

@@ -1,8 +1,8 @@
 """The tile table of matrix products, and the text of a tile's loads, sums and stores.
 
-A tile is `rows` x `columns` outputs, `across` x `down` invocations of `row_blocks` x `column_blocks` blocks of 4 x 4 outputs each,
-`depth` terms at a time. Nothing here was measured on a GPU: the sizes follow from WebGPU's default limits (256 invocations, 16 KiB
-of workgroup memory) and from what published WGSL products use.
+A tile is `rows` x `columns` outputs, `across` x `down` invocations of `row_blocks` x `column_blocks` blocks of 4 x 4 outputs
+each, `depth` terms at a time. Nothing here was measured on a GPU: the sizes follow from WebGPU's default limits (256
+invocations, 16 KiB of workgroup memory) and from what published WGSL products use.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Tile:
             else:
                 k = "at / (ROWS / 4)"
                 lanes = "".join(
-                    f"\n        if (has(row{i}, term)) {{ v.{c} = left(row{i}, term); mask |= {1 << i}u; }}" for i, c in enumerate("xyzw")
+                    f"\n        if (has(row{i}, term)) {{ v.{c} = left(row{i}, term); mask |= {1 << i}u; }}"
+                    for i, c in enumerate("xyzw")
                 )
             text += f"""    if ({condition}) {{
       let at = t + {e} * THREADS;
@@ -101,9 +102,7 @@ class Tile:
         return text
 
     def sums(self) -> str:
-        return "".join(
-            f"  var s{i}_{j} = vec4<f32>();\n" for i in range(4 * self.row_blocks) for j in range(self.column_blocks)
-        )
+        return "".join(f"  var s{i}_{j} = vec4<f32>();\n" for i in range(4 * self.row_blocks) for j in range(self.column_blocks))
 
     def _left(self, i: int, wide: bool) -> str:
         """The place of the vector that holds row i of an invocation: four terms of it, or four rows of one term."""
@@ -138,9 +137,7 @@ class Tile:
         return text + "      }\n"
 
     def _rights(self, k: str) -> str:
-        return "".join(
-            f"      let b{j} = rights[{k} * (COLUMNS / 4) + {j} * ACROSS + tx];\n" for j in range(self.column_blocks)
-        )
+        return "".join(f"      let b{j} = rights[{k} * (COLUMNS / 4) + {j} * ACROSS + tx];\n" for j in range(self.column_blocks))
 
     def store(self) -> str:
         """The sums to their places, in a loop: where that is takes more text than all the rest."""
