@@ -17,6 +17,7 @@ from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine
 from .pool_last import over_channels
+from .sums import POWERS
 from .window import CHANNELS, FIRST_FREE, KERNEL, OUT, SIZE, fields, kernel_function, saved_part
 
 PAD, COUNT, LOW, HIGH = (FIRST_FREE + 1 + 3 * k for k in range(4))
@@ -62,6 +63,8 @@ class Cells:
 
 def takes(spec: Gradient, kernel: Triple, stride: Triple) -> bool:
     """Whether cells are written for these windows."""
+    if spec.kind == "norm" and spec.p not in POWERS:
+        return False
     return math.prod(kernel) <= MOST_TAPS and math.prod(stride) <= MOST_PIXELS and spec.offsets <= 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
-from . import pool_last_cells
+from . import pool_last_cells, pool_last_scatter
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .gradients import Gradient
@@ -22,7 +22,68 @@ from .tables import Geometry, windows
 STREAMED = 8 << 20
 """Bytes of dx from which it goes past the caches."""
 
+MOST_PLACES = 1 << 12
+"""Taps of a window up to which there is a table of where they lie."""
+
 Table = NDArray[np.int64]
+
+
+BLOCK_BYTES = 1 << 19
+"""Bytes of dx that large windows add to at a time, so that it stays in the cache; LEAST and MOST are its channels."""
+
+LEAST, MOST = 16, 128
+
+OVERLAP = 16
+"""Windows that have a pixel from which large windows give rather than pixels ask."""
+
+
+def backward_last(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
+    """The gradient of an input of this shape in one of the ways written for certain windows; None where there is none."""
+    return by_cells(plan, spec, shape) or _whole_images(plan, spec, shape) or _given(plan, spec, shape)
+
+
+def _whole_images(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
+    """One average over each image."""
+    whole = shape3(plan)
+    if spec.kind != "share" or any(
+        len(table) != 1 or table[0, 0] != 0 or table[0, 1] != size or step != 1
+        for table, size, step in zip(whole.tables, whole.sizes, whole.dilations, strict=True)
+    ):
+        return None
+    share = math.prod(int(table[0, 3]) for table in whole.tables) * factor_of(plan)
+    streaming = large(plan, shape)
+    (address,) = functions(
+        f"pool_last_{plan.reduce}_images",
+        (spec, streaming),
+        lambda: pool_last_scatter.whole_images(spec, machine(), streaming=streaming),
+        ("backward",),
+    )
+    image = math.prod(shape[1:]) * spec.number.bytes
+    return Schedule(plan, address, Geometry(whole.fields(shape[-1], share), []), spec, 1, chunk_of(image))
+
+
+def _given(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
+    """Extremes of large windows, each of which gives to one tap a channel."""
+    axes = [axis for axis in axes_read(plan) if isinstance(axis, StridedAxis) and axis.input_dilation == 1]
+    if len(axes) < len(plan.axes) or spec.kind != "offsets" or spec.number.stored != spec.accumulate:
+        return None
+    if math.prod(-(-axis.kernel // axis.stride) for axis in axes) < OVERLAP or plan.taps > MOST_PLACES:
+        return None
+    whole, channels, bytes_ = shape3(plan), shape[-1], spec.number.bytes
+    pixel = channels * bytes_
+    planes = (whole.sizes[1] * whole.sizes[2] * pixel, whole.sizes[2] * pixel, pixel)
+    steps = list(zip(whole.tables, whole.kernels, whole.dilations, planes, strict=True))
+    tables = [(table[:, 0] - table[:, 2] * dilation) * plane for table, _, dilation, plane in steps]
+    places = np.zeros(1, np.int64)
+    for _, kernel, dilation, plane in steps:
+        places = (places[:, None] + np.arange(kernel, dtype=np.int64) * (dilation * plane)).ravel()
+    (address,) = functions(
+        f"pool_last_{plan.reduce}_scatter", spec, lambda: pool_last_scatter.backward(spec, machine()), ("backward",)
+    )
+    pixels = math.prod(whole.sizes)
+    block = min(max(BLOCK_BYTES // max(pixels * bytes_, 1) // LEAST * LEAST, LEAST), MOST)
+    geometry = Geometry([*whole.fields(channels, 1), block], [*tables, places])
+    return Schedule(plan, address, geometry, spec, -(-channels // block), 1)
 
 
 def by_cells(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
