@@ -193,8 +193,24 @@ def test_using_an_entry_makes_it_young(folder: Path) -> None:
     assert path.stat().st_mtime > long_ago + cache.REFRESH
 
 
-def test_what_dead_processes_began_is_swept(folder: Path) -> None:
+def test_the_folder_is_looked_through_now_and_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path] = []
+    monkeypatch.setattr(cache, "_trim", looked.append)
+    monkeypatch.setattr(cache, "_unseen", cache.LIMIT)
     answer(1)
+    size = entry(folder).stat().st_size
+    assert len(looked) == 1, "the first entry of a process"
+    answer(2), answer(3)
+    assert len(looked) == 1
+    monkeypatch.setattr(cache, "LIMIT", 64 * 3 * size)
+    for number in range(4, 10):
+        answer(number)
+    assert 2 <= len(looked) <= 4, "every sixty-fourth of the limit"
+
+
+def test_what_dead_processes_began_is_swept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(1)
+    monkeypatch.setattr(cache, "_unseen", cache.LIMIT)
     dead, living = folder / ".new-dead", folder / ".new-living"
     dead.write_bytes(b"half")
     living.write_bytes(b"half")

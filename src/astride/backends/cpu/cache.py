@@ -3,7 +3,8 @@
 An entry is one file: a mark, the SHA-256 of the rest, and an object file. Its name is the digest of all that the code
 depends on: the CPU and its features, LLVM's version, astride's own sources, the kernel's name and its specification. So
 an entry is never wrong, only absent or damaged; a damaged one is deleted and made again. Files appear whole (written
-aside, then renamed), which lets any number of processes write at once. The oldest go when the folder outgrows its limit.
+aside, then renamed), which lets any number of processes write at once. The oldest go when the folder outgrows its limit,
+which a process looks at with its first entry and then whenever it has written a sixty-fourth of it.
 
 LLVM trusts an object file, and the digest shows damage, not intent: an entry that belongs to another user is not read.
 """
@@ -36,6 +37,10 @@ REFRESH = 86_400
 """Seconds after which an entry that is read counts as new again."""
 
 _addresses: dict[tuple[str, str], tuple[int, ...]] = {}
+
+_unseen = LIMIT
+"""Bytes this process has written since it last looked through the folder: with thousands of entries that takes longer than
+writing one."""
 
 
 def folder() -> Path:
@@ -123,6 +128,7 @@ def _write(path: Path, code: bytes) -> None:
 
     What a crash of the machine leaves half written its digest shows, so nothing waits for the disk.
     """
+    global _unseen
     temporary = None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,7 +137,10 @@ def _write(path: Path, code: bytes) -> None:
             file.write(MARK + hashlib.sha256(code).digest() + code)
         os.replace(temporary, path)
         temporary = None
-        _trim(path)
+        _unseen += len(code)
+        if _unseen >= LIMIT // 64:
+            _unseen = 0
+            _trim(path)
     except OSError:
         if temporary is not None:
             with contextlib.suppress(OSError):
