@@ -82,6 +82,12 @@ class CommandBuffer:
                 hint="a smaller tensor",
             )
         data = params if isinstance(params, bytes) else program.pack(params or {})
+        if bool(data) != bool(program.params) or len(data) < 4 * len(program.params) or len(data) % 16:
+            raise ArgumentError(
+                f"the packed parameters of {program.name} are not its structure's",
+                given={"bytes": len(data)},
+                required=f"a multiple of 16 bytes, at least {4 * len(program.params)}",
+            )
         if 0 in groups:
             return
         pipeline = self.device.pipeline(program.source, program.entry, program.constants, program.layout)

@@ -109,7 +109,7 @@ def _norm(form: Form, rule: Rule, here: str) -> tuple[str, str, str]:
     each = f"let norm = T(y[o]);\ntotal += slope(here, norm) * (T(dy[o]) * T({norm_scale(rule, form.rank)}));\n"
     if rule.lp_scaled:
         return here, each, ""
-    each += "sent = sent | B(true);\n" if rule.zero_window is ZeroWindow.FORMULA else "sent = sent | (norm != T(0.0));\n"
+    each += "sent = sent | B(true);\n" if rule.zero_window is ZeroWindow.FORMULA else "sent = sent | nonzero(norm);\n"
     base = "abs(here)" if rule.lp_form is LpForm.ABSOLUTE else "here"
     # 0 * x is 0 for some compilers, whatever x is
     bare = (

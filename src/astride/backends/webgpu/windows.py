@@ -64,6 +64,7 @@ class Form:
 
 
 FUNCTIONS = """fn odd(v: T) -> B { return (bitcast<U>(v) & U(0x7fffffffu)) > U(0x7f800000u); }
+fn nonzero(v: T) -> B { return (bitcast<U>(v) & U(0x7fffffffu)) != U(0u); }
 fn above(a: T, b: T) -> B { return (a > b) & !odd(a) & !odd(b); }
 fn reaches(a: T, b: T) -> B { return (a >= b) & !odd(a) & !odd(b); }
 fn same(a: T, b: T) -> B { return (a == b) & !odd(a) & !odd(b); }
