@@ -1,8 +1,10 @@
-"""Weights and bias in the order in which tiles read them, made anew for every call: parameters change, and through views that
-nobody here knows of."""
+"""Weights and bias in the order in which tiles read them, and sums in that order as weights. Packed weights are made anew for
+every call: parameters change, and through views that nobody here knows of."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +26,9 @@ BLOCKS, OUTPUTS, INPUTS, TAPS, GROUP, OUTPUT, OUTER, OUTER_STEP, RUN, FIRST, TAP
 """Fields: blocks of a group; output and input channels of a group; taps; bytes in w from a group to the next and from an
 output channel to the next. What lies in a row for one output channel is a run of so many numbers, OUTER times: all input
 channels with their taps at once, or the taps of one (swapped weights). The packed byte of tap 0, and from a tap to the next."""
+
+SETS, SET = 11, 12
+"""More fields of `unpack`: how many sets of packed numbers are added up, and the bytes of one."""
 
 TAKEN = 1 << 14
 """Numbers that a thread packs at once, at least."""
@@ -49,23 +54,53 @@ def packed_bias(relation: Relation, b: Array | None, dtype: np.dtype[Any]) -> Ar
     return out
 
 
+def unpack(relation: Relation, sums: Array, w: Array) -> None:
+    """Into contiguous weights w the sum, in order, of sets of packed numbers (sets, groups, blocks, taps, inputs, lanes)."""
+    address, geometry = _unpacking(relation, len(sums))
+    units = sums.shape[1] * sums.shape[2] * relation.spec.vectors(machine())
+    each = sums.size // units
+    run(address, geometry.address, address_of(w), address_of(sums), 0, 0, units, max(TAKEN // each, 1))
+
+
 @lru_cache(maxsize=512)
 def _schedule(relation: Relation) -> tuple[int, Geometry]:
     spec = relation.spec
     (address,) = functions("conv_pack", spec, lambda: pack(spec, machine()), ("pack",))
+    return address, Geometry(_fields(relation), [])
+
+
+@lru_cache(maxsize=512)
+def _unpacking(relation: Relation, sets: int) -> tuple[int, Geometry]:
+    spec = relation.spec
+    (address,) = functions("conv_unpack", spec, lambda: unpacker(spec, machine()), ("unpack",))
+    return address, Geometry([*_fields(relation), sets, math.prod(relation.packed_shape) * spec.bytes], [])
+
+
+def _fields(relation: Relation) -> list[int]:
+    spec = relation.spec
     _, inputs, outputs = relation.parts
     taps, bytes_, tap = relation.taps, spec.bytes, inputs * spec.block(machine()) * spec.bytes
     swapped = relation.swapped and not relation.depthwise
     of_output, outer, of_outer, run_ = (taps, inputs, outputs * taps, taps) if swapped else (inputs * taps, 1, 0, inputs * taps)
     fields = [relation.blocks, outputs, inputs, taps, inputs * outputs * taps * bytes_, of_output * bytes_]
     fields += [outer, of_outer * bytes_, run_, *(((taps - 1) * tap, -tap) if relation.flip else (0, tap))]
-    return address, Geometry(fields, [])
+    return fields
 
 
 def pack(spec: Contraction, machine: Machine) -> str:
     """The module of `pack`: a is w, b the packed weights; units are (group, block, vector of its output channels)."""
-    f, block, width = kernel_function("pack"), spec.block(machine), spec.lanes(machine)
-    get = [f.field(f.geometry, k) for k in range(11)]
+    return _mover("pack", spec, machine, _blocks, _one_by_one)
+
+
+def unpacker(spec: Contraction, machine: Machine) -> str:
+    """The module of `unpack`: a is w, b the first set of packed numbers; units as those of `pack`."""
+    return _mover("unpack", spec, machine, _blocks_back, _one_by_one_back)
+
+
+def _mover(name: str, spec: Contraction, machine: Machine, blocks: Callable[..., None], one_by_one: Callable[..., None]) -> str:
+    """The walk that both directions share."""
+    f, block, width = kernel_function(name), spec.block(machine), spec.lanes(machine)
+    get = [f.field(f.geometry, k) for k in range(11 if name == "pack" else 13)]
     vectors, kind = spec.vectors(machine), vector(width, spec.kind)
     with f.loop(f.begin, f.end) as unit:
         panel, part = unit // vectors, unit % vectors
@@ -77,9 +112,9 @@ def pack(spec: Contraction, machine: Machine) -> str:
         with f.loop(0, get[OUTER]) as outer:
             row, place = f.at(w, outer * get[OUTER_STEP]), f.at(there, outer * (block * spec.bytes))
             with f.when(whole, likely=True) as ragged:
-                _blocks(f, spec, kind, get, row, place, block)
+                blocks(f, spec, kind, get, row, place, block)
                 with ragged.otherwise():
-                    _one_by_one(f, spec, kind, get, row, place, block, rest)
+                    one_by_one(f, spec, kind, get, row, place, block, rest)
     return module(f)
 
 
@@ -108,3 +143,37 @@ def _one_by_one(
             f.store(f.load(spec.kind, f.at(source, lane * get[OUTPUT])), f.at(here, lane * spec.bytes))
         with f.loop(rest, lanes(kind)) as lane:
             f.store(f.value(spec.kind, 0), f.at(here, lane * spec.bytes))
+
+
+def _blocks_back(f: Function, spec: Contraction, kind: str, get: list[Value], w: Value, place: Value, block: int) -> None:
+    """`_blocks`, the other way."""
+    count, row = lanes(kind), block * spec.bytes
+    with f.loop(0, get[RUN], count) as at:
+        first = f.smaller(at, get[RUN] - count)
+        tap, channel = first % get[TAPS], first // get[TAPS]
+        columns = []
+        for _ in range(count):
+            columns.append(_summed(f, kind, get, f.at(place, tap * get[TAP] + channel * row)))
+            tap = tap + 1
+            end = tap.eq(get[TAPS])
+            tap, channel = f.select(end, 0, tap), f.select(end, channel + 1, channel)
+        for i, values in enumerate(transposed(f, columns)):
+            f.store(values, f.at(w, get[OUTPUT] * i + first * spec.bytes))
+
+
+def _one_by_one_back(
+    f: Function, spec: Contraction, kind: str, get: list[Value], w: Value, place: Value, block: int, rest: Value
+) -> None:
+    """`_one_by_one`, the other way."""
+    with f.loop(0, get[RUN]) as at:
+        here = f.at(place, at % get[TAPS] * get[TAP] + at // get[TAPS] * (block * spec.bytes))
+        with f.loop(0, rest) as lane:
+            f.store(_summed(f, spec.kind, get, f.at(here, lane * spec.bytes)), f.at(w, lane * get[OUTPUT] + at * spec.bytes))
+
+
+def _summed(f: Function, kind: str, get: list[Value], place: Value) -> Value:
+    """What all sets have at a place, added up."""
+    total = f.variable(kind, f.load(kind, place))
+    with f.loop(1, get[SETS]) as k:
+        total.set(total.get() + f.load(kind, f.at(place, k * get[SET])))
+    return total.get()

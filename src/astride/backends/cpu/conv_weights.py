@@ -1,13 +1,15 @@
 """The gradient of the weights, channels last: for every tap the products of what it reads with the gradient of what it gives,
 straight from both arrays.
 
-A tile's m are input channels, its n output channels and its r the pixels of a chunk that have the tap inside the input. A
-unit is some chunks times one block of output channels. Units of different chunks add into sums of their own, as many as
-the plan says, which are added up at the end: so neither threads nor their number show in the result.
+A tile's m are input channels, or taps and input channels where there are few of these, its n output channels and its r the
+pixels of a chunk that have the taps inside the input. A unit is some chunks times one block of output channels. Units of
+different chunks add into sums of their own, as many as the plan says, which are added up at the end: so neither threads nor
+their number show in the result.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ from ..protocol import Array
 from .cache import functions
 from .contraction import NEST, Contraction, Tiles
 from .conv_gather import Relation, strides, three
+from .conv_pack import unpack
+from .conv_windows import classes_of
 from .ir import Function, Value, module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -29,24 +33,27 @@ from .workers import address_of, run
 
 Numbers = NDArray[np.int64]
 
-BLOCKS, ALL_BLOCKS, INPUTS, OUTPUTS, TAPS, A_GROUP, A_BLOCK, B_GROUP, SUMS, A_STEPS, B_STEPS = (*range(9), 9, 13)
+BLOCKS, ALL_BLOCKS, OUTPUTS, ENTRIES, A_GROUP, A_BLOCK, B_GROUP, PANEL, SUMS, A_STEPS, B_STEPS = (*range(9), 9, 13)
 TABLES = 17
-"""Fields: blocks of one group and of all; input and output channels of a group; taps; bytes from a group to the next in a,
-from a block to the next in a (0 but for depthwise windows) and from a group to the next in b; bytes of one set of sums;
-bytes from one window to the next along images, depth, height and width, in a and in b. Then three tables."""
+"""Fields: blocks of one group and of all; output channels of a group; entries; bytes from a group to the next in a, from a block
+to the next in a (0 but for depthwise windows) and from a group to the next in b; bytes of a block's sums and of one set of sums;
+bytes from one window to the next along images, depth, height and width, in a and in b. Then four tables."""
 
-TAP = 8
-"""Numbers of a tap: the windows that have it inside the input (from, to) along each axis, its byte in a for window 0, and
-its byte in the sums of a block."""
+ENTRY = 10
+"""Numbers of an entry: the windows it is about (from, to) along each axis, its byte in a for window 0 and in the sums of a
+block, its first place and how many it has. A place is two numbers: bytes in a and in the sums."""
 
 CHUNK = 8
 """Numbers of a chunk: images, depths, rows and columns of b, from and to."""
 
-CHUNK_BYTES = 1 << 17
-"""About as much as a chunk has of both arrays."""
+CHUNK_BYTES, CHUNK_PIXELS = 1 << 17, 256
+"""About as much as a chunk has of both arrays, and pixels of b that it has at least: sums are read and written once a chunk."""
 
 UNITS, SUMS_BYTES = 16, 1 << 22
 """Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes."""
+
+MERGED_PLACES = 1 << 12
+"""Places of one entry, of all taps together, that are worth a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +68,9 @@ class Schedule:
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Array:
     """w[j] = sum_i a[i*s - p + j*d] b[i], of this shape, from contiguous a (N, *size, inputs) and b (N, *out, outputs)."""
-    dw = np.zeros(shape, a.dtype)
-    if not (a.size and b.size and dw.size):
-        return dw
+    if not (a.size and b.size and math.prod(shape)):
+        return np.zeros(shape, a.dtype)
+    dw = np.empty(shape, a.dtype)
     found = schedule(relation, len(a))
     sums = np.zeros((found.sums, *relation.packed_shape), a.dtype)
     zeros = np.zeros(relation.packed_shape[-1], a.dtype)
@@ -77,12 +84,7 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Ar
         found.units,
         1,
     )
-    total = sums[0]
-    for part in sums[1:]:
-        total += part
-    groups, inputs, outputs = relation.parts
-    by_channel = total.transpose(0, 1, 4, 3, 2).reshape(groups, -1, inputs, relation.taps)[:, :outputs]
-    dw[...] = (by_channel[..., ::-1] if relation.flip else by_channel).reshape(shape)
+    unpack(relation, sums, dw)
     return dw
 
 
@@ -99,21 +101,22 @@ def schedule(relation: Relation, images: int) -> Schedule:
     blocks, sums_bytes = groups * relation.blocks, math.prod(relation.packed_shape) * spec.bytes
     sums = max(min(UNITS // blocks, SUMS_BYTES // sums_bytes, len(chunks)), 1)
     bounds = np.arange(sums + 1, dtype=np.int64) * len(chunks) // sums
+    entries, places = _entries(relation, axes, a_steps)
     fields = [
         relation.blocks,
         blocks,
-        inputs,
         outputs,
-        relation.taps,
+        len(entries),
         inputs * spec.bytes,
         block * spec.bytes if relation.depthwise else 0,
         outputs * spec.bytes,
+        relation.taps * inputs * block * spec.bytes,
         sums_bytes,
         a_steps[0],
         *[step * axis.stride for step, axis in zip(a_steps[1:], axes, strict=True)],
         *b_steps[:4],
     ]
-    return Schedule(address, Geometry(fields, [bounds, chunks, _taps(relation, axes, a_steps)]), sums, sums * blocks)
+    return Schedule(address, Geometry(fields, [bounds, chunks, entries, places]), sums, sums * blocks)
 
 
 def _chunks(relation: Relation, images: int) -> Numbers:
@@ -121,7 +124,7 @@ def _chunks(relation: Relation, images: int) -> Numbers:
     depth, height, width = three([axis.out for axis in relation.axes], 1)
     stride = three([axis.stride for axis in relation.axes], 1)
     pixel = relation.inputs * min(stride[1] * stride[2], relation.taps) + relation.outputs
-    pixels = max(CHUNK_BYTES // (pixel * relation.spec.bytes), 1)
+    pixels = max(CHUNK_BYTES // (pixel * relation.spec.bytes), CHUNK_PIXELS)
     most = []
     for size in (width, height, depth, images):
         most.append(max(min(size, pixels), 1))
@@ -136,43 +139,70 @@ def _boxes(sizes: Sequence[int], most: Sequence[int]) -> Numbers:
     return np.stack([part.ravel() for pair in zip(starts, ends, strict=True) for part in pair], 1)
 
 
-def _taps(relation: Relation, axes: tuple[StridedAxis, ...], a_steps: list[int]) -> Numbers:
-    """The table of taps."""
-    spec, block = relation.spec, relation.spec.block(machine())
-    grid = np.meshgrid(*[np.arange(axis.kernel, dtype=np.int64) for axis in axes], indexing="ij")
-    table = np.zeros((relation.taps, TAP), np.int64)
-    for a, (axis, k) in enumerate(zip(axes, grid, strict=True)):
-        start = k.ravel() * axis.dilation - axis.pad_lo
-        table[:, 2 * a] = np.clip(-(start // axis.stride), 0, axis.out)
-        table[:, 2 * a + 1] = np.clip((axis.size - 1 - start) // axis.stride + 1, 0, axis.out)
-        table[:, 6] += start * a_steps[a + 1]
-    table[:, 7] = np.arange(relation.taps) * relation.parts[1] * block * spec.bytes
-    return table
+def _entries(relation: Relation, axes: Sequence[StridedAxis], a_steps: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """The tables of entries and places. An entry is one tap with its input channels, and all windows that have it inside; or,
+    where these are too few for whole tiles, all taps and channels of some windows that have the same taps inside."""
+    taps, inputs = relation.taps, relation.parts[1]
+    grid = np.stack([k.ravel() for k in np.meshgrid(*[np.arange(axis.kernel) for axis in axes], indexing="ij")])
+    start = sum((k * axis.dilation - axis.pad_lo) * step for k, axis, step in zip(grid, axes, a_steps[1:], strict=False))
+    c_step = inputs * relation.spec.block(machine()) * relation.spec.bytes
+    of_channels = np.stack([np.arange(inputs) * relation.spec.bytes, np.arange(inputs) * (c_step // inputs)], 1)
+    regions = _regions(axes) if inputs < relation.spec.rows(machine())[0] and taps * inputs <= MERGED_PLACES else []
+    if not regions or sum(len(region[1]) for region in regions) * inputs > 1 << 16:
+        table = np.zeros((taps, ENTRY), np.int64)
+        for a, (axis, k) in enumerate(zip(axes, grid, strict=True)):
+            first = k * axis.dilation - axis.pad_lo
+            table[:, 2 * a] = np.clip(-(first // axis.stride), 0, axis.out)
+            table[:, 2 * a + 1] = np.clip((axis.size - 1 - first) // axis.stride + 1, 0, axis.out)
+        table[:, 6], table[:, 7], table[:, 9] = start, np.arange(taps) * c_step, inputs
+        return table, of_channels.astype(np.int64)
+    rows, places, count = [], [], 0
+    for windows, inside in regions:
+        number = np.ravel_multi_index(tuple(grid[:, inside]), [axis.kernel for axis in axes])
+        place = np.stack([start[inside], number * c_step], 1)[:, None] + of_channels
+        rows.append([*windows, 0, 0, count, len(inside) * inputs])
+        places.append(place.reshape(-1, 2))
+        count += len(inside) * inputs
+    return np.array(rows, np.int64), np.concatenate(places).astype(np.int64)
+
+
+def _regions(axes: Sequence[StridedAxis]) -> list[tuple[list[int], Numbers]]:
+    """Boxes of windows that have the same taps inside: (from, to) along each axis, and the numbers of those taps."""
+    found = [classes_of(axis) for axis in axes]
+    regions = []
+    for which in itertools.product(*[range(len(c.taps)) for c in found]):
+        parts = [(int(c.window[k]), int(c.windows[k]), int(c.tap[k]), int(c.taps[k])) for c, k in zip(found, which, strict=True)]
+        inside = np.indices([taps for *_, taps in parts]).reshape(3, -1) + np.array([tap for *_, tap, _ in parts])[:, None]
+        if inside.size:
+            numbers = np.ravel_multi_index(tuple(inside), [axis.kernel for axis in axes])
+            regions.append(([n for first, count, *_ in parts for n in (first, first + count)], numbers))
+    return regions
 
 
 def correlate(spec: Contraction, machine: Machine) -> str:
     """The module of `correlate`: a and b are the arrays, c zeros, d the sums, laid out like packed weights."""
     f, tiles = kernel_function("correlate"), Tiles(spec, machine)
     get = [f.field(f.geometry, k) for k in range(TABLES)]
-    bounds, chunks, taps = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(3))
+    bounds, chunks, entries, places = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(4))
     width = tiles.block * spec.bytes
     with f.loop(f.begin, f.end) as unit:
         sums, block = unit // get[ALL_BLOCKS], unit % get[ALL_BLOCKS]
         group, number = block // get[BLOCKS], block % get[BLOCKS]
         a = f.at(f.a, group * get[A_GROUP] + number * get[A_BLOCK])
         b = f.at(f.b, group * get[B_GROUP] + number * width)
-        c = f.at(f.d, sums * get[SUMS] + block * (get[TAPS] * get[INPUTS] * width))
+        c = f.at(f.d, sums * get[SUMS] + block * get[PANEL])
         lanes = f.smaller(get[OUTPUTS] - number * tiles.block, f.value("i64", tiles.block))
         place = f.at(bounds, sums * 8)
-        with f.loop(f.load("i64", place), f.load("i64", f.at(place, 8))) as chunk, f.loop(0, get[TAPS]) as tap:
-            ranges = _ranges(f, f.at(chunks, chunk * (8 * CHUNK)), f.at(taps, tap * (8 * TAP)))
-            _tap(f, spec, tiles, get, ranges, f.at(taps, tap * (8 * TAP)), (a, b, c), lanes)
+        with f.loop(f.load("i64", place), f.load("i64", f.at(place, 8))) as chunk, f.loop(0, get[ENTRIES]) as entry:
+            row = f.at(entries, entry * (8 * ENTRY))
+            ranges = _ranges(f, f.at(chunks, chunk * (8 * CHUNK)), row)
+            _entry(f, tiles, get, ranges, row, places, (a, b, c), lanes)
     return module(f, *tiles.functions)
 
 
-def _ranges(f: Function, chunk: Value, tap: Value) -> list[tuple[Value, Value]]:
-    """The windows of a chunk that have a tap inside: the first and how many along images, depth, height and width."""
-    of, inside = ([f.load("i64", f.at(row, 8 * k)) for k in range(count)] for row, count in ((chunk, CHUNK), (tap, 6)))
+def _ranges(f: Function, chunk: Value, entry: Value) -> list[tuple[Value, Value]]:
+    """The windows of a chunk that an entry is about: the first and how many along images, depth, height and width."""
+    of, inside = ([f.load("i64", f.at(row, 8 * k)) for k in range(count)] for row, count in ((chunk, CHUNK), (entry, 6)))
     ranges = [(of[0], of[1] - of[0])]
     for a in range(0, 6, 2):
         first = f.larger(of[a + 2], inside[a])
@@ -180,32 +210,33 @@ def _ranges(f: Function, chunk: Value, tap: Value) -> list[tuple[Value, Value]]:
     return ranges
 
 
-def _tap(
+def _entry(
     f: Function,
-    spec: Contraction,
     tiles: Tiles,
     get: list[Value],
     ranges: list[tuple[Value, Value]],
-    tap: Value,
+    entry: Value,
+    places: Value,
     arrays: tuple[Value, Value, Value],
     lanes: Value,
 ) -> None:
-    """Add what one tap has in one chunk, tiles of input channels one after the other."""
-    rows, width = tiles.rows[0], tiles.block * spec.bytes
+    """Add what one entry has in one chunk, tiles of places one after the other."""
+    rows = tiles.rows[0]
     a_places, c_places, nest = f.scratch("ptr", rows), f.scratch("ptr", rows), f.scratch("i64", NEST)
     some = (ranges[0][1] > 0) & (ranges[1][1] > 0) & (ranges[2][1] > 0) & (ranges[3][1] > 0)
     with f.when(some, likely=True):
-        a, b = f.at(arrays[0], f.load("i64", f.at(tap, 48))), arrays[1]
+        a_start, c_start, begin, count = (f.load("i64", f.at(entry, 8 * k)) for k in range(6, ENTRY))
+        a, b = f.at(arrays[0], a_start), arrays[1]
         for k, (first, number) in enumerate(ranges):
             a, b = f.at(a, first * get[A_STEPS + k]), f.at(b, first * get[B_STEPS + k])
             for part, value in enumerate((number, get[A_STEPS + k], get[B_STEPS + k])):
                 f.store(value, f.at(nest, 8 * (4 * part + k)))
-        c = f.at(arrays[2], f.load("i64", f.at(tap, 56)))
-        with f.loop(0, get[INPUTS], rows) as channel:
-            rest = f.smaller(get[INPUTS] - channel, f.value("i64", rows))
+        c = f.at(arrays[2], c_start)
+        with f.loop(0, count, rows) as done:
+            rest = f.smaller(count - done, f.value("i64", rows))
             with f.loop(0, rows) as m:
-                here = channel + f.smaller(m, rest - 1)
-                f.store(f.at(a, here * spec.bytes), f.at(a_places, m * 8))
-                f.store(f.at(c, here * width), f.at(c_places, m * 8))
+                place = f.at(places, (begin + done + f.smaller(m, rest - 1)) * 16)
+                f.store(f.at(a, f.load("i64", place)), f.at(a_places, m * 8))
+                f.store(f.at(c, f.load("i64", f.at(place, 8))), f.at(c_places, m * 8))
             whole = f.value("i64", 1)
             tiles.call(f, rest, lanes, a_places, c_places, b, f.c, nest, whole)
