@@ -41,22 +41,35 @@ def declines(plan: PoolPlan) -> str | None:
 def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Array, save: bool) -> tuple[Array, Saved | None]:
     """Pool x into out; with `save`, keep what backward needs."""
     last = plan.layout is Layout.CHANNELS_LAST
-    channels = x.shape[-1] if last else x.shape[1]
-    schedule = forward_schedule(plan, channels, save)
+    schedule = forward_schedule(plan, x.shape, save)
     x = memory.contiguous(x)
     read = grow(plan, x)
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     offsets = memory.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
     if y.size:
-        launch(schedule, schedule.units * x.shape[0] * (1 if last else channels), read, y, offsets, None)
+        launch(schedule, schedule.total(x.shape), read, y, offsets, None)
     if y is not out:
         out[...] = y
     if not save:
         return out, None
     if offsets is not None:
-        offsets = apart(plan, np.moveaxis(offsets, -1, 1) if last else offsets)
+        offsets = apart(plan, _to_first(offsets) if last else offsets)
     kept_x, kept_y = _keeps(plan)
     return out, Saved((x.shape, None), offsets, x if kept_x else None, out if kept_y else None)
+
+
+_TO_FIRST = [(0, rank - 1, *range(1, rank - 1)) for rank in range(2, 6)]
+_TO_LAST = [(0, *range(2, rank), 1) for rank in range(2, 6)]
+
+
+def _to_first(array: Array) -> Array:
+    """The same numbers with the channels first; numpy.moveaxis asks for longer than a small kernel takes."""
+    return array.transpose(_TO_FIRST[array.ndim - 2])
+
+
+def _to_last(array: Array) -> Array:
+    """The same numbers with the channels last."""
+    return array.transpose(_TO_LAST[array.ndim - 2])
 
 
 def _keeps(plan: PoolPlan) -> tuple[bool, bool]:
@@ -86,12 +99,11 @@ def backward(plan: PoolPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     if spec.kind == "match":
         other, dy = _matched(plan, dy, saved)
     if other is not None:
-        other = memory.contiguous(np.moveaxis(other, 1, -1) if spec.offsets and last else other)
+        other = memory.contiguous(_to_last(other) if spec.offsets and last else other)
     dx, dy = memory.empty(shape, dy.dtype), memory.contiguous(dy)
     x = memory.contiguous(saved.x) if spec.reads_x else None
     if dx.size:
-        units = schedule.units * shape[0] * (1 if last else shape[1])
-        launch(schedule, units, dx, dy, other, x)
+        launch(schedule, schedule.total(shape), dx, dy, other, x)
         if spec.kind == "norm" and not plan.lp_scaled:
             powers.unread(plan, saved, dx, backward)
     return (fold(plan, dx), None)
@@ -138,4 +150,4 @@ def over_windows(plan: PoolPlan, spec: Spec, x: Array, y: Array, given: Array | 
     last = plan.layout is Layout.CHANNELS_LAST
     if y.size:
         schedule = schedule_of(plan, spec, x.shape[-1] if last else 1)
-        launch(schedule, schedule.units * x.shape[0] * (1 if last else x.shape[1]), x, y, None, given)
+        launch(schedule, schedule.total(x.shape), x, y, None, given)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Layout, Reduce
-from . import line_quick, pool_first, pool_last
+from . import line_quick, pool_first, pool_last, pool_planes, schedule_planes
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .extremes import Extreme, Matching
@@ -26,6 +26,9 @@ from .window import OUT, Spec
 CHUNK_BYTES = 1 << 17
 """About as much memory as one thread takes at once."""
 
+FEW_TAPS = 9
+"""Taps of a window up to which those of several planes are compared at once even where a row fills two vectors."""
+
 KEPT = 512
 """Schedules kept, one a plan and purpose."""
 
@@ -33,7 +36,7 @@ KEPT = 512
 @dataclass(slots=True)
 class Schedule:
     """How a plan is computed: the kernel's address, its geometry, how many units of the output one image (plane, where the
-    channels come first) has, and how many a thread takes at once."""
+    channels come first) has, or with `bundled` all of them together, and how many a thread takes at once."""
 
     plan: PoolPlan
     address: int
@@ -41,6 +44,13 @@ class Schedule:
     spec: Any
     units: int
     chunk: int
+    bundled: bool = False
+
+    def total(self, shape: Sequence[int]) -> int:
+        """The units of an array of this shape."""
+        if self.bundled:
+            return self.units
+        return self.units * shape[0] * (1 if self.plan.layout is Layout.CHANNELS_LAST else shape[1])
 
 
 schedules: dict[tuple[int, str, int], Schedule] = {}
@@ -182,16 +192,33 @@ def column(values: NDArray[np.int64], kind: Any) -> NDArray[np.int64]:
     return column.view(np.uint8)[: column.nbytes // 8 * 8].view(np.int64)
 
 
-def forward_schedule(plan: PoolPlan, channels: int, save: bool) -> Schedule:
-    """How a plan is computed forward, for this many channels where they come last; made once."""
+def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedule:
+    """How a plan is computed forward, for an input of this shape; made once."""
     last = plan.layout is Layout.CHANNELS_LAST
-    key = (id(plan), "save" if save else "forward", channels if last else 1)
+    number = shape[-1] if last else shape[0] * shape[1]
+    key = (id(plan), "save" if save else "forward", number)
     found = schedules.get(key)
     if found is not None and found.plan is plan:
         return found
     spec = spec_of(plan, save)
-    address, geometry = _forward_last(plan, spec, channels) if last else _forward_first(plan, spec)
-    return kept(key, _scheduled(plan, spec, address, geometry, channels if last else 1))
+    bundled = None if last else _bundled(plan, spec, number)
+    if bundled is not None:
+        address, geometry, units = bundled
+        return kept(key, Schedule(plan, address, geometry, spec, units, 1, bundled=True))
+    address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
+    return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
+
+
+def _bundled(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, int] | None:
+    """Several planes at a time, where rows are too short for lanes of their own or windows would be scanned tap by tap."""
+    shape, lanes = _shape(plan, spec), pool_planes.lanes_of(spec, machine())
+    way = _way(plan, spec, merged(shape), 1)
+    if lanes is None or isinstance(way, Wide):
+        return None
+    short = shape.outs[2] < (2 * lanes if spec.offsets and plan.taps <= FEW_TAPS else lanes)
+    if way is not None and not short:
+        return None
+    return schedule_planes.forward(plan, spec, shape, factor_of(plan), planes)
 
 
 def _scheduled(plan: PoolPlan, spec: Spec, address: int, geometry: Geometry, channels: int) -> Schedule:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Edge, Layout
-from . import pool_first_gradient, pool_first_scatter, pool_last
+from . import pool_first_gradient, pool_first_scatter, pool_last, schedule_last, schedule_planes
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .gradients import Gradient
@@ -20,7 +20,7 @@ from .schedule import Schedule, chunk_of, column, factor_of, kept, merged, sched
 from .tables import Geometry, covers, windows
 
 LITTLE_OVERLAP = 4
-"""Windows that have a pixel up to which pixels gather rather than windows scatter."""
+"""Windows that have a pixel up to which pixels gather rather than windows scatter one by one."""
 
 SIDE_BY_SIDE = 8
 """Taps along the width from which a window's gradient is added row by row."""
@@ -53,25 +53,29 @@ def _scattered(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry] | None:
     number, table = spec.number, shape.tables[2]
     if plan.edge is not Edge.SKIP or any(isinstance(axis, StridedAxis) and axis.input_dilation > 1 for axis in plan.axes):
         return None
-    if number.stored != spec.accumulate or math.prod(shape.sizes) * number.bytes > pool_first_scatter.LARGEST_PLANE:
+    in_order = pool_first_scatter.in_order(spec)
+    largest = pool_first_scatter.LARGEST_IN_ORDER if in_order else pool_first_scatter.LARGEST_PLANE
+    if number.stored != spec.accumulate or math.prod(shape.sizes) * number.bytes > largest:
         return None
     wide = spec.kind in ("share", "norm") and len(table) > 0 and table[:, 1].mean() >= SIDE_BY_SIDE and shape.dilations[2] == 1
     if not wide and (spec.kind != "offsets" or math.prod(shape.kernels) > pool_first_scatter.MOST_TAPS):
         return None
-    if not wide and _overlap(plan) <= LITTLE_OVERLAP and _quick_gradient(plan, spec) is not None:
+    if not wide and not in_order and _overlap(plan) <= LITTLE_OVERLAP:
         return None
     (address,) = functions(
         f"pool_first_{plan.reduce}_scatter", spec, lambda: pool_first_scatter.backward(spec, machine()), ("backward",)
     )
-    tables, places = list(shape.tables), np.zeros(1, np.int64)
+    tables, places, more = list(shape.tables), np.zeros(1, np.int64), list[NDArray[np.int64]]()
     if spec.kind == "offsets":
         for size, kernel, dilation in zip(shape.sizes, shape.kernels, shape.dilations, strict=True):
             places = (places[:, None] * size + np.arange(kernel, dtype=np.int64) * dilation).ravel()
         planes = (shape.sizes[1] * shape.sizes[2], shape.sizes[2], 1)
         starts = [table[:, 0] - table[:, 2] * dilation for table, dilation in zip(tables, shape.dilations, strict=True)]
         tables = [start * plane for start, plane in zip(starts, planes, strict=True)]
+        if in_order:
+            more = [pool_first_scatter.starts_table(shape.kernels, shape.sizes, shape.dilations, tables)]
     factor = factor_of(plan) if spec.kind == "share" else 1
-    return address, Geometry(shape.fields(1, factor), [*tables, places])
+    return address, Geometry(shape.fields(1, factor), [*tables, places, *more])
 
 
 def _overlap(plan: PoolPlan) -> int:
@@ -103,21 +107,39 @@ def _backward_first(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry]:
     return address, Geometry([*_backward_fields(plan, spec, 1), pad, tile, 0], tables)
 
 
+def _bundled(plan: PoolPlan, spec: Gradient, planes: int) -> tuple[int, Geometry, int] | None:
+    """Several planes at a time."""
+    factor = factor_of(plan) if spec.kind == "share" else 1
+    return schedule_planes.backward(plan, spec, shape3(plan), factor, cover_tables(plan, spec)[0], planes)
+
+
 def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     """How a plan's gradient is computed for an input of this shape; made once."""
     last = plan.layout is Layout.CHANNELS_LAST
-    channels = shape[-1] if last else 1
-    many = not last and shape[0] * shape[1] >= pool_first_scatter.FEWEST_PLANES
-    key = (id(plan), "scatter" if many else "backward", channels)
+    if last and shape[-1] == 1:
+        last, shape = False, (shape[0], 1, *shape[1:-1])  # one channel lies in memory as a plane does
+    channels, planes = (shape[-1], 0) if last else (1, shape[0] * shape[1])
+    many = planes >= pool_first_scatter.FEWEST_PLANES
+    streamed = last and schedule_last.large(plan, shape)
+    key = (id(plan), "streamed" if streamed else "backward" if last else "planes", channels if last else planes)
     found = schedules.get(key)
     if found is not None and found.plan is plan:
         return found
     spec = Gradient.of(plan)
+    if last and (quick := schedule_last.backward_last(plan, spec, shape)) is not None:
+        return kept(key, quick)
     scattered = _scattered(plan, spec) if many else None
+    bundled = _bundled(plan, spec, planes) if many and scattered is None else None
+    if bundled is not None:
+        address, geometry, units = bundled
+        return kept(key, Schedule(plan, address, geometry, spec, units, 1, bundled=True))
     address, geometry = scattered or (_backward_last(plan, spec, channels) if last else _backward_first(plan, spec))
     axes = axes_read(plan)
     units = 1 if scattered else math.prod(axis.size for axis in axes[:-1])
     row = axes[-1].size * channels * spec.number.bytes * 2
     if scattered:
         row *= math.prod(axis.size for axis in axes[:-1])
-    return kept(key, Schedule(plan, address, geometry, spec, units, chunk_of(row)))
+    chunk, together = chunk_of(row), pool_first_scatter.together(spec)
+    if scattered and planes >= 4 * together:
+        chunk = -(-chunk // together) * together
+    return kept(key, Schedule(plan, address, geometry, spec, units, chunk))
