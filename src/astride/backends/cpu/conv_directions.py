@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...plan import ConvPlan
+from ...plan import ConvPlan, Shape
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
-from . import conv_planes, conv_slabs, depthwise_first, depthwise_last, winograd
+from . import conv_planes, conv_slabs, depthwise_first, depthwise_last, winograd, winograd_weights
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
@@ -90,7 +90,7 @@ def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
         transposed = plan.direction is Direction.TRANSPOSED
         if transposed:
             a, c = c, a
-        dw = weights_gradient(relation(plan, transposed), a, c, w.shape).astype(w.dtype, copy=False)
+        dw = _weights_gradient(relation(plan, transposed), a, c, w.shape).astype(w.dtype, copy=False)
     if len(want) > 2 and want[2]:
         first = plan.layout is Layout.CHANNELS_FIRST
         axes = (0, *range(2, dy.ndim)) if first else tuple(range(dy.ndim - 1))
@@ -109,7 +109,8 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
         if y is not out:
             _rounded(y, out)
         return
-    if first and conv_slabs.takes(how, len(x)):
+    direct = winograd.declines(how, settings.current().winograd) is not None
+    if first and direct and conv_slabs.takes(how, len(x)):
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
         weights = packed(how, memory.contiguous(w, wide))
         conv_slabs.compute(how, memory.contiguous(x, wide), weights, packed_bias(how, b, wide), y)
@@ -139,6 +140,14 @@ def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array)
         winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, most))
     else:
         compute(how, x, weights, bias, y)
+
+
+def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape) -> Array:
+    """The gradient of a relation's weights from what it reads and the gradient of what it gives, channels last."""
+    most = settings.current().winograd
+    if winograd_weights.declines(how, len(a), most) is None:
+        return winograd_weights.weights_gradient(how, a, c, shape, winograd.tile_of(how, most))
+    return weights_gradient(how, a, c, shape)
 
 
 def _rounded(y: Array, out: Array) -> None:

@@ -126,7 +126,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     spec, block = relation.spec, relation.spec.block(machine())
     (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
     groups, inputs, outputs = relation.parts
-    table = _classes(relation)
+    table = classes_table(relation, relation.inputs * spec.bytes, relation.outputs * spec.bytes)
     pixels = images * table[:, WINDOWS : WINDOWS + 3].prod(1)
     blocks = relation.blocks * groups
     chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
@@ -162,15 +162,14 @@ def _chunks(pixels: Numbers, most: int, rows: int) -> Numbers:
     return np.stack([kind, nth * step, np.minimum((nth + 1) * step, pixels[kind])], 1).astype(np.int64)
 
 
-def _classes(relation: Relation) -> Numbers:
-    """The table of classes."""
+def classes_table(relation: Relation, x_pixel: int, y_pixel: int) -> Numbers:
+    """The table of classes, for pixels of so many bytes in x and in y."""
     spec, block = relation.spec, relation.spec.block(machine())
     _, inputs, _ = relation.parts
     missing = 3 - len(relation.axes)
     axes = (StridedAxis(1, 1),) * missing + relation.axes
     found = [classes_of(axis) for axis in axes]
-    x_steps = strides([axis.size for axis in axes], relation.inputs * spec.bytes)
-    y_steps = strides([axis.out for axis in axes], relation.outputs * spec.bytes)
+    x_steps, y_steps = strides([axis.size for axis in axes], x_pixel), strides([axis.out for axis in axes], y_pixel)
     w_steps = strides([axis.kernel for axis in axes], inputs * block * spec.bytes)
     grid = np.meshgrid(*[np.arange(len(c.taps)) for c in found], indexing="ij")
     at = [(c, g.ravel()) for c, g in zip(found, grid, strict=True)]
@@ -216,7 +215,7 @@ def gather(spec: Contraction, machine: Machine) -> str:
     blocks, outputs, a_group, a_block, c_group, panel = (
         f.field(f.geometry, k) for k in (BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL)
     )
-    a_places, c_places = f.scratch("ptr", tiles.rows[0]), f.scratch("ptr", tiles.rows[0])
+    pixels = Pixels(f, tiles)
     with f.loop(f.begin, f.end) as unit:
         outer, inner = unit // f.field(f.geometry, INNER), unit % f.field(f.geometry, INNER)
         by_block = f.field(f.geometry, BY_BLOCK).ne(0)
@@ -228,18 +227,29 @@ def gather(spec: Contraction, machine: Machine) -> str:
         c = f.at(f.d, group * c_group + number * (tiles.block * spec.bytes))
         b = f.at(f.b, block * panel + f.load("i64", f.at(row, 8 * B_FIRST)))
         bias = f.at(f.c, block * (tiles.block * spec.bytes))
-        walk = Walk(f, row, first, a, c)
+        lanes = f.smaller(outputs - number * tiles.block, f.value("i64", tiles.block))
+        pixels.compute(row, (first, last), (a, b, bias, c), lanes)
+    return module(f, *tiles.functions)
+
+
+class Pixels:
+    """Writes the loop over pixels of a class, a tile of them at a time."""
+
+    def __init__(self, f: Function, tiles: Tiles) -> None:
+        self.f, self.tiles = f, tiles
+        self.a, self.c = f.scratch("ptr", tiles.rows[0]), f.scratch("ptr", tiles.rows[0])
+
+    def compute(self, row: Value, pixels: tuple[Value, Value], places: tuple[Value, Value, Value, Value], lanes: Value) -> None:
+        """Pixels from, to of the class in this row of the table, `lanes` channels of a block: x, weights, bias and y at it."""
+        f, tiles, (first, last), (a, b, bias, c) = self.f, self.tiles, pixels, places
+        walk, nest, most = Walk(f, row, first, a, c), f.at(row, 8 * NEST_AT), f.value("i64", tiles.rows[0])
         with f.loop(first, last, tiles.rows[0]) as pixel:
             with f.loop(0, tiles.rows[0]) as k:
-                f.store(walk.a.get(), f.at(a_places, k * 8))
-                f.store(walk.c.get(), f.at(c_places, k * 8))
+                f.store(walk.a.get(), f.at(self.a, k * 8))
+                f.store(walk.c.get(), f.at(self.c, k * 8))
                 with f.when((pixel + k + 1) < last):
                     walk.advance()
-            rest = f.smaller(last - pixel, f.value("i64", tiles.rows[0]))
-            lanes = f.smaller(outputs - number * tiles.block, f.value("i64", tiles.block))
-            nest = f.at(row, 8 * NEST_AT)
-            tiles.call(f, rest, lanes, a_places, c_places, b, bias, nest, f.value("i64", 0))
-    return module(f, *tiles.functions)
+            tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, f.value("i64", 0))
 
 
 class Walk:

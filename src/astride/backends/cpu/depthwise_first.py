@@ -250,8 +250,8 @@ class Columns:
         """Whether the pixels at an offset from the first, `stride` apart, are inside the row."""
         f = self.f
         assert self.width is not None
-        pixels = f.splat(self.first + offset, self.lanes) + f.value(vector(self.lanes, "i64"), [stride * k for k in range(self.lanes)])
-        return pixels.below(f.splat(self.width, self.lanes))
+        apart = f.value(vector(self.lanes, "i64"), [stride * k for k in range(self.lanes)])
+        return (f.splat(self.first + offset, self.lanes) + apart).below(f.splat(self.width, self.lanes))
 
     def tap(self, row: Value, tap: int) -> tuple[Value, Value | None]:
         """The pixels of a tap, and which are inside where not all are."""

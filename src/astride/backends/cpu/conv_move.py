@@ -1,0 +1,58 @@
+"""Matrices between channels first and channels last inside kernels: a function that transposes one from rows of any distance."""
+
+from __future__ import annotations
+
+from .contraction import mask_below
+from .conv_layout import transposed
+from .ir import Function, Value
+from .ir_types import BITS, vector
+from .machine import Machine
+
+FEW = 4
+"""Rows up to which they are woven together, not transposed in square blocks."""
+
+
+def mover(kind: str, machine: Machine) -> Function:
+    """The function `move(x, y, rows, columns, x_row, y_row, room)`: y's rows are x's columns, `x_row` and `y_row` the bytes from
+    one row to the next. With `room` y may be written up to a vector behind what it has, and in front of what comes later."""
+    size, lanes = BITS[kind] // 8, max(machine.lanes(kind), 2)
+    f = Function("move", private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64", room="i64")
+    with f.when((f.rows <= FEW) & f.room.ne(0), likely=False) as many:
+        _woven(f, kind, size, lanes)
+        with many.otherwise(), f.loop(0, f.rows, lanes) as row, f.loop(0, f.columns, lanes) as column:
+            x = f.at(f.x, row * f.x_row + column * size)
+            y = f.at(f.y, column * f.y_row + row * size)
+            rows, columns = f.rows - row, f.columns - column
+            with f.when((rows >= lanes) & (columns >= lanes), likely=True) as ragged:
+                block = [f.load(vector(lanes, kind), f.at(x, f.x_row * i)) for i in range(lanes)]
+                for i, values in enumerate(transposed(f, block)):
+                    f.store(values, f.at(y, f.y_row * i))
+                with ragged.otherwise():
+                    _ragged(f, kind, lanes, (x, y), rows, columns)
+    return f
+
+
+def _ragged(f: Function, kind: str, lanes: int, places: tuple[Value, Value], rows: Value, columns: Value) -> None:
+    """A block that has fewer rows or columns than a vector has lanes. Rows past the last one repeat it."""
+    (x, y), across, down = places, mask_below(f, lanes, columns), mask_below(f, lanes, rows)
+    last = rows - 1
+    starts = [f.at(x, f.x_row * f.smaller(last, f.value("i64", i))) for i in range(lanes)]
+    block = [f.load(vector(lanes, kind), start, mask=across) for start in starts]
+    for i, values in enumerate(transposed(f, block)):
+        with f.when(columns > i):
+            f.store(values, f.at(y, f.y_row * i), mask=down)
+
+
+def _woven(f: Function, kind: str, size: int, lanes: int) -> None:
+    """Up to FEW rows: each group of FEW numbers has one number of each row, and is stored over the end of the one before."""
+    last = f.rows - 1
+    starts = [f.at(f.x, f.x_row * f.smaller(last, f.value("i64", i))) for i in range(FEW)]
+    whole = f.columns // lanes * lanes
+    with f.loop(0, whole, lanes) as column:
+        a, b, c, d = (f.load(vector(lanes, kind), f.at(start, column * size)) for start in starts)
+        y = f.at(f.y, column * f.y_row)
+        for k in range(lanes):
+            pairs = f.shuffle(a, b, [k, lanes + k]), f.shuffle(c, d, [k, lanes + k])
+            f.store(f.shuffle(*pairs, range(FEW)), f.at(y, f.y_row * k))
+    with f.loop(whole, f.columns) as column, f.loop(0, f.rows) as row:
+        f.store(f.load(kind, f.at(f.x, row * f.x_row + column * size)), f.at(f.y, column * f.y_row + row * size))
