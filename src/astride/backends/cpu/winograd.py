@@ -27,7 +27,7 @@ from .tables import Geometry
 from .window import kernel_function
 from .winograd_forms import FORMS
 from .winograd_pack import transformed_weights
-from .winograd_parts import LINE, Products, gathered, prefetch, spread
+from .winograd_parts import LINE, Products, addresses, apart, gathered, prefetch, spread, steps_of
 from .workers import address_of, run
 
 CACHE = 3 << 17
@@ -39,9 +39,6 @@ measured faster than the direct one. The batch does not count: an image is compu
 
 LARGE = 20
 """Outputs along both axes from which tiles of 4x4 were measured faster than those of 2x2, for single images as well."""
-
-PAGE, SKEW = 4096, 320
-"""Bytes at which places share a set of the nearest cache, and what points of a tile are moved apart by."""
 
 UNITS = 8
 """Units that a call has at least, if it has tiles enough."""
@@ -115,29 +112,17 @@ def schedule(relation: Relation, images: int, tile: int) -> Schedule:
     row = vectors * lanes * spec.bytes * points * rows
     chunks = min(max(-(-blocks // max(CACHE // row, 2)), -(-UNITS // groups)), blocks)
     most = -(-blocks // chunks)
-    point, product = _apart(row // points * most), _apart(rows * most * spec.block(machine()) * spec.bytes)
+    point, product = apart(row // points * most), apart(rows * most * spec.block(machine()) * spec.bytes)
     values = dict(
         units=groups * chunks, tiles=tiles, in_image=in_row * in_column, in_row=in_row, chunks=chunks, blocks_of_tiles=blocks,
         slot=points * (point + product), height=high.size, width=wide.size, pad_y=high.pad_lo, pad_x=wide.pad_lo,
         out_height=high.out, out_width=wide.out, inputs=inputs, outputs=outputs, vectors=vectors, blocks=relation.blocks,
         point=point, product=product,
-        **_steps("x", (high.size, wide.size), relation.inputs, inputs, spec.bytes),
-        **_steps("y", (high.out, wide.out), relation.outputs, outputs, spec.bytes),
+        **steps_of("x", (high.size, wide.size), relation.inputs, inputs, spec.bytes),
+        **steps_of("y", (high.out, wide.out), relation.outputs, outputs, spec.bytes),
     )  # fmt: skip
     zeros = np.zeros(-(-vectors * lanes * spec.bytes // 8), np.int64)
     return Schedule(address, Geometry([values[name] for name in FIELDS], [zeros]), groups * chunks, tiles, values["slot"])
-
-
-def _apart(step: int) -> int:
-    """At least so many bytes, so that what lies a few steps further falls into other sets of the cache."""
-    return -(-step // PAGE) * PAGE + SKEW
-
-
-def _steps(name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int) -> dict[str, int]:
-    """Bytes from an image, row, pixel and group to the next."""
-    pixel = channels * bytes_
-    steps = {"image": sizes[0] * sizes[1] * pixel, "row": sizes[1] * pixel, "pixel": pixel, "group": of_group * bytes_}
-    return {f"{name}_{step}": value for step, value in steps.items()}
 
 
 def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int) -> None:
@@ -196,7 +181,7 @@ class _Writer:
         self.rows, self.lanes, self.block = spec.rows(machine)[0], spec.lanes(machine), spec.block(machine)
         self.vector = self.lanes * spec.bytes
         self.products = Products(spec, machine, self.vector, self.lanes)
-        spread_, gathered_ = spread(spec, machine, matrices.inputs), gathered(spec, machine, matrices.outputs)
+        spread_, gathered_ = spread("spread", spec, machine, matrices.inputs), gathered(spec, machine, matrices.outputs)
         self.functions = [*self.products.functions, spread_, gathered_]
         self.fields = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
         self.zeros = f.at(f.geometry, f.field(f.geometry, len(FIELDS)))
@@ -226,16 +211,12 @@ class _Writer:
         """Transform the pixels of tile t."""
         f, (n, row, column) = self.f, self._place(t)
         x = f.at(f.a, n * self.x_image + group * self.x_group)
-        top, left = row * self.tile - self.pad_y, column * self.tile - self.pad_x
-        for i in range(self.size):
-            inside, line = (top + i).below(self.height), f.at(x, (top + i) * self.x_row)
-            for j in range(self.size):
-                there = inside & (left + j).below(self.width)
-                place = f.select(there, f.at(line, (left + j) * self.x_pixel), self.zeros)
-                f.store(place, f.at(self.pixels, 8 * (i * self.size + j)))
+        at = row * self.tile - self.pad_y, column * self.tile - self.pad_x
+        sizes, steps = (self.height, self.width), (self.x_row, self.x_pixel)
+        addresses(f, self.pixels, self.size, at, sizes, x, steps, self.zeros)
         nth, step = t - first, self.rows * self.vector
         to = f.at(memory, nth // self.rows * self.vectors * step + nth % self.rows * self.vector)
-        f.call("void", "spread", self.pixels, to, self.point, f.value("i64", step), self.inputs)
+        f.call("void", "spread", self.pixels, f.value("i64", 0), to, self.point, f.value("i64", step), self.inputs)
 
     def _multiply(self, chunk: tuple[Value, Value], group: Value, block: Value, memory: Value) -> None:
         """Multiply a chunk's tiles by one block's weights, point by point. Meanwhile bring on what comes next: the pixels of

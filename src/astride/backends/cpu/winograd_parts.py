@@ -15,6 +15,9 @@ from .winograd_forms import Matrix, transformed
 LINE = 64
 """Bytes of a cache line."""
 
+PAGE, SKEW = 4096, 320
+"""Bytes at which places share a set of the nearest cache, and what points of a tile are moved apart by."""
+
 UNROLLED = 8
 """Terms of a product that are written one after the other."""
 
@@ -76,20 +79,21 @@ class Products:
             f.store(total.get(), place)
 
 
-def spread(spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
-    """The function `spread`: a tile of pixels transformed, vectors of channels one after the other.
+def spread(name: str, spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
+    """The function `name`: a tile of pixels transformed, vectors of channels one after the other.
 
-    `pixels` is a table of addresses, row by row; `to` the place of the first channels at the first point, from where it is
-    `point` bytes to the next point and `step` to the next vector. Channels from `channels` on count as zeros.
+    `pixels` is a table of addresses, row by row, `skip` bytes before what is read; `to` the place of the first channels at
+    the first point, from where it is `point` bytes to the next point and `step` to the next vector. Channels from `channels`
+    on count as zeros.
     """
-    f = Function("spread", private=True, pixels="ptr", to="ptr", point="i64", step="i64", channels="i64")
+    f = Function(name, private=True, pixels="ptr", skip="i64", to="ptr", point="i64", step="i64", channels="i64")
     size, width, bytes_ = len(matrix[0]), spec.lanes(machine), spec.bytes
     kind = vector(width, spec.kind)
 
     def one(first: Value, mask: Value | None) -> None:
         def get(i: int, j: int) -> Value:
             place = f.load("ptr", f.at(f.pixels, 8 * (i * size + j)))
-            return f.load(kind, f.at(place, first * bytes_), mask=mask)
+            return f.load(kind, f.at(place, f.skip + first * bytes_), mask=mask)
 
         to = f.variable("ptr", f.at(f.to, first // width * f.step))
         for row in transformed(f, matrix, get):
@@ -148,6 +152,37 @@ def _put(f: Function, values: list[list[Value]], mask: Value | None) -> None:
                         f.store(value, f.at(f.at(f.to, f.row * i), f.pixel * j), mask=mask)
 
 
+def addresses(
+    f: Function,
+    table: Value,
+    size: int,
+    at: tuple[Value, Value],
+    sizes: tuple[Value, Value],
+    image: Value,
+    steps: tuple[Value, Value],
+    zeros: Value,
+) -> None:
+    """Fill a table with the places of size x size pixels from row and column `at` on: `zeros` for those outside the image."""
+    (top, left), (height, width), (row, pixel) = at, sizes, steps
+    for i in range(size):
+        inside, line = (top + i).below(height), f.at(image, (top + i) * row)
+        for j in range(size):
+            place = f.select(inside & (left + j).below(width), f.at(line, (left + j) * pixel), zeros)
+            f.store(place, f.at(table, 8 * (i * size + j)))
+
+
 def prefetch(f: Function, place: Value, *, write: bool = False) -> None:
     """Ask for a line of memory, which may be anywhere, before it is needed."""
     f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3, 1)])
+
+
+def apart(step: int) -> int:
+    """At least so many bytes, so that what lies a few steps further falls into other sets of the cache."""
+    return -(-step // PAGE) * PAGE + SKEW
+
+
+def steps_of(name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int) -> dict[str, int]:
+    """Bytes from an image, row, pixel and group to the next."""
+    pixel = channels * bytes_
+    steps = {"image": sizes[0] * sizes[1] * pixel, "row": sizes[1] * pixel, "pixel": pixel, "group": of_group * bytes_}
+    return {f"{name}_{step}": value for step, value in steps.items()}
