@@ -15,12 +15,19 @@ from ..protocol import Kernel
 
 OPERATORS: dict[str, str] = {
     "avg_pool": "pooling",
+    "broadcast": "dense",
     "conv": "conv",
     "conv_transpose": "conv",
+    "elementwise": "dense",
     "lp_pool": "pooling",
+    "lrn": "dense",
+    "matmul": "dense",
     "max_pool": "pooling",
     "max_unpool": "max_unpool",
     "min_pool": "pooling",
+    "reduce": "dense",
+    "softmax": "dense",
+    "softmax_loss": "dense",
     "stochastic_pool": "pooling",
 }
 """Operators with kernels, and the modules whose KERNELS they are."""
