@@ -175,3 +175,8 @@ def mask_below(f: Function, width: int, lanes: Value) -> Value:
 def fused(f: Function, a: Value, b: Value, c: Value) -> Value:
     """a * b + c, rounded once where the CPU can."""
     return f.call(a.type, f"llvm.fmuladd.v{lanes(a.type)}{SHORT[element(a.type)]}", a, b, c)
+
+
+def prefetch(f: Function, place: Value, *, write: bool = False) -> None:
+    """Ask for a line of memory, which may be anywhere, before it is needed."""
+    f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3, 1)])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...plan import StridedAxis
 from ..protocol import Array
 from .cache import functions
-from .contraction import NEST, Contraction, Tiles
+from .contraction import NEST, Contraction, Tiles, prefetch
 from .conv_windows import classes_of
 from .ir import Function, Value, module
 from .machine import Machine, machine
@@ -42,6 +42,9 @@ UNIT_BYTES = 1 << 17
 
 CACHE = 1 << 18
 """Bytes that are surely still in the cache when they are read again."""
+
+LINE = 64
+"""Bytes of a line of the cache."""
 
 UNITS = 32
 """Units that a call has at least, if it has pixels enough."""
@@ -150,7 +153,8 @@ def _by_block(relation: Relation, images: int, chunks: int, blocks: int, panel: 
 def _unit_pixels(relation: Relation, work: int) -> int:
     """Pixels of one unit, by what they read and by how many there are."""
     read = relation.inputs * relation.spec.bytes * max(relation.axes[-1].stride // relation.axes[-1].input_dilation, 1)
-    return max(min(UNIT_BYTES // max(read, 1), work // UNITS), 1)
+    written = relation.outputs * relation.spec.bytes
+    return max(min(UNIT_BYTES // max(read, written, 1), work // UNITS), 1)
 
 
 def _chunks(pixels: Numbers, most: int, rows: int) -> Numbers:
@@ -247,6 +251,8 @@ class Pixels:
             with f.loop(0, tiles.rows[0]) as k:
                 f.store(walk.a.get(), f.at(self.a, k * 8))
                 f.store(walk.c.get(), f.at(self.c, k * 8))
+                for line in range(0, tiles.block * tiles.spec.bytes, LINE):
+                    prefetch(f, f.at(walk.c.get(), line), write=True)
                 with f.when((pixel + k + 1) < last):
                     walk.advance()
             tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, f.value("i64", 0))
