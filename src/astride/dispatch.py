@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import settings
 from .backends import BACKENDS, backend, memory
-from .backends.protocol import Array, Arrays, Kernel, Saved
+from .backends.protocol import Array, Arrays, Kernel, Saved, dtype_name
 from .errors import ArgumentError, ArrayError, AstrideError, BackendUnavailable, UnsupportedError
 from .plan import Plan, Shape, windows_listed
 
@@ -120,7 +120,9 @@ def forward(
             hint="smaller arrays, less padding or a smaller kernel",
             operator=plan.op,
         ) from error
-    return result, None if saved is None else replace(saved, kernel=ready.name)
+    if saved is None:
+        return result, None
+    return result, Saved(saved.shapes, saved.offsets, saved.x, saved.y, saved.w, saved.extra, ready.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +187,29 @@ def _remember(kept: dict[tuple[int, str], Any], plan: Plan, wanted: str, value: 
         kept[id(plan), wanted] = value
 
 
-_chosen: dict[tuple[int, str], tuple[Plan, Kernel]] = {}
+_chosen: dict[tuple[int, str], tuple[Plan, tuple[Shape | None, ...], Shape, Kernel]] = {}
 
 
-def _kernel_of(plan: Plan, wanted: str) -> Kernel:
-    """The kernel of a plan's gradient, remembered for the next call. Raises what `choose` raises."""
+def _gradient_of(plan: Plan, shapes: tuple[Shape | None, ...], wanted: str, dy: Array) -> Kernel:
+    """The kernel of a plan's gradient, which dy fits; remembered with y's shape for the next call.
+
+    Raises ArrayError: dy is not like y; and what `choose` raises.
+    """
     found = _chosen.get((id(plan), wanted)) if isinstance(wanted, str) else None
-    if found is not None and found[0] is plan:
-        return found[1]
+    known = found is not None and found[0] is plan and found[1] == shapes
+    shape = found[2] if found is not None and known else plan.output_shape(*shapes)
+    if dy.shape != shape:
+        raise ArrayError("dy has another shape than y", required=f"dy.shape == {shape}: {dy.shape}", hint="numpy.ones_like(y)")
+    if dtype_name(dy.dtype) != plan.output_dtype:
+        raise ArrayError(
+            "dy has another dtype than y",
+            required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}",
+            hint=f"dy.astype({plan.output_dtype!r})",
+        )
+    if found is not None and known:
+        return found[3]
     kernel = choose(plan, wanted).kernel
-    _remember(_chosen, plan, wanted, (plan, kernel))
+    _remember(_chosen, plan, wanted, (plan, shapes, shape, kernel))
     return kernel
 
 
@@ -207,18 +222,7 @@ def backward(plan: Plan, dy: Array, saved: Saved, *, want: Sequence[bool] | None
     present = [shape is not None and role not in plan.integer_roles for role, shape in zip(plan.roles, saved.shapes, strict=True)]
     asked = present if want is None else [p and bool(w) for p, w in zip(present, (*want, *[False] * len(present)), strict=False)]
     try:
-        shape = plan.output_shape(*saved.shapes)
-        if dy.shape != shape:
-            raise ArrayError(
-                "dy has another shape than y", required=f"dy.shape == {shape}: {dy.shape}", hint="numpy.ones_like(y)"
-            )
-        if dy.dtype.name != plan.output_dtype:
-            raise ArrayError(
-                "dy has another dtype than y",
-                required=f"dy.dtype == {plan.output_dtype}: {dy.dtype.name}",
-                hint=f"dy.astype({plan.output_dtype!r})",
-            )
-        kernel = _kernel_of(plan, backend or saved.kernel)
+        kernel = _gradient_of(plan, saved.shapes, backend or saved.kernel, dy)
         if not kernel.numpy:
             return kernel.backward(plan, np.asarray(_native(dy)), saved, want=asked)
         with np.errstate(all="ignore"):
@@ -265,7 +269,7 @@ def _check(plan: Plan, arrays: Arrays) -> Shape:
                 raise ArrayError(
                     f"{role} are not integers", required=f"an integer dtype: {array.dtype.name}", hint=f"{role}.astype('int64')"
                 )
-        elif array.dtype.name != plan.dtype_of(role):
+        elif dtype_name(array.dtype) != plan.dtype_of(role):
             wanted = plan.dtype_of(role)
             raise ArrayError(
                 f"{role} has another dtype than the plan; nothing is promoted",

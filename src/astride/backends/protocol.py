@@ -84,6 +84,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
+@lru_cache(maxsize=256)
 def offset_dtype(taps: int) -> np.dtype[Any]:
     """The smallest unsigned type that counts `taps` offsets and a sentinel.
 

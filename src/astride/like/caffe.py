@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tape
-from ..backends.protocol import Array
+from ..backends.protocol import Array, dtype_name
 from ..errors import ArgumentError, AstrideError
-from ..ops._run import as_array, run
+from ..ops._run import as_array, make_plan, run
 from ..ops.max_pool import plane_indices
 from ..ops.stochastic_pool import given_uniforms, uniforms
 from ..plan import ConvPlan
@@ -60,24 +60,27 @@ def pooling(
     [[0.44, 0.67, 0.33], [0.67, 1.0, 0.5], [0.33, 0.5, 0.25]]
     """
     x = as_array(x, "x")
+    plan = make_plan(
+        "pooling",
+        "caffe",
+        x.shape,
+        dtype_name(x.dtype),
+        given={"x": x},
+        pool=pool,
+        kernel_size=kernel_size,
+        kernel_h=kernel_h,
+        kernel_w=kernel_w,
+        stride=stride,
+        stride_h=stride_h,
+        stride_w=stride_w,
+        pad=pad,
+        pad_h=pad_h,
+        pad_w=pad_w,
+        global_pooling=global_pooling,
+        round_mode=round_mode,
+        phase=phase,
+    )
     try:
-        plan = rules.pooling(
-            x.shape,
-            x.dtype.name,
-            pool=pool,
-            kernel_size=kernel_size,
-            kernel_h=kernel_h,
-            kernel_w=kernel_w,
-            stride=stride,
-            stride_h=stride_h,
-            stride_w=stride_w,
-            pad=pad,
-            pad_h=pad_h,
-            pad_w=pad_w,
-            global_pooling=global_pooling,
-            round_mode=round_mode,
-            phase=phase,
-        )
         if return_mask and pool != "MAX":
             raise ArgumentError("only MAX has a mask", given={"pool": pool}, because=POOLING, hint="return_mask=False")
         draws = None
