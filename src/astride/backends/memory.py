@@ -22,8 +22,8 @@ import numpy as np
 from .. import settings
 from .protocol import Array
 
-SMALLEST = 8 * 2**20
-"""Bytes from which results live here; what is smaller the C library already uses again."""
+SMALLEST = 2**20
+"""Bytes from which results live here; what is smaller the C library uses again."""
 
 KEPT_BYTES = 256 * 2**20
 """Bytes kept for later, at most. A larger block goes back to the system at once."""

@@ -18,6 +18,7 @@ from astride.backends.cpu.schedule import forward_schedule
 from astride.backends.cpu.schedule_gradient import backward_schedule
 
 JUDGE = "reference:im2col"
+bundled = pytest.mark.skipif(machine().lanes("float") < 4, reason="this CPU's vectors are too short for bundles")
 
 
 @pytest.fixture
@@ -30,13 +31,14 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     schedule.schedules.clear()
 
 
+@bundled
 @pytest.mark.usefixtures("little_room")
 def test_any_plan_in_bands() -> None:
     for number in range(0, 40, 3):
         check(number, 3)
 
 
-@pytest.mark.skipif(machine().lanes("float") < 4, reason="this CPU's vectors are too short for bundles")
+@bundled
 @pytest.mark.parametrize("planes", [(1, 16), (3, 7), (2, 33), (5, 64), (9, 96)])
 @pytest.mark.parametrize(
     ("size", "options"),
@@ -63,7 +65,7 @@ def test_bundles_of_small_planes(planes: tuple[int, int], size: tuple[int, ...],
     np.testing.assert_array_equal(dx, wanted)
 
 
-@pytest.mark.skipif(machine().lanes("float") < 4, reason="this CPU's vectors are too short for bundles")
+@bundled
 def test_a_cut_covers_every_row_once() -> None:
     rows = np.array([[max(2 * r - 1, 0), min(2 * r + 2, 40)] for r in range(20)], np.int64)
     made = pool_planes.cut(64, 16, rows, (80, 20), (160, 0), room=1 << 15)

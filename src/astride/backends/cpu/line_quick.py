@@ -162,10 +162,9 @@ class Quickly(Exactly):
             value = self._quotient(line, total, start + i)
         else:
             assert isinstance(spec, Extreme)
-            value, place = self._choose(spec, across, taps, i, doubt)
-            if place is not None:
-                places = place.to(f"i{8 * spec.offsets}")
-                self._store(places, line.results.moved(f, spec, start + i).offsets, count)
+            rows = None if self.places is None else self._taps(self.places, spec.index, across, i)
+            value, place = self._choose(spec, taps, rows, doubt)
+            self._store_places(place, line.results.moved(f, spec, start + i).offsets, count)
         self._store(spec.number.narrow(f, value), line.results.moved(f, spec, start + i).y, count)
 
     def _taps(self, buffer: Value, kind: str, across: Across, i: Value) -> list[Value]:
@@ -186,10 +185,13 @@ class Quickly(Exactly):
             found.append(f.shuffle(whole, whole, [(pixel * s + phase) * g + c for pixel in range(n) for c in range(g)]))
         return found
 
-    def _choose(self, spec: Extreme, across: Across, taps: list[Value], i: Value, doubt: Variable) -> tuple[Value, Value | None]:
-        """The extreme among the taps along the width, and the least place of those equal to it."""
+    def _choose(
+        self, spec: Extreme, taps: list[Value], rows: list[Value] | None, doubt: Variable
+    ) -> tuple[Value, Value | None]:
+        """The extreme among the taps along the width, and the least place of those equal to it; `rows` are the numbers of
+        the rows' first taps."""
         f, best = self.f, taps[0]
-        if self.places is None:
+        if rows is None:
             for tap in taps[1:]:
                 best = f.select(spec.beats(tap, best), tap, best)
             if spec.number.floating and len(taps) > 1 and not spec.magnitude:
@@ -202,7 +204,6 @@ class Quickly(Exactly):
                 zeros = best.eq(0.0) & (either & minus).ne(both & minus)
                 doubt.set(doubt.get() | f.any(zeros))
             return best, None
-        rows = self._taps(self.places, spec.index, across, i)
         columns = [f.select(row.eq(-1), row, row + j) for j, row in enumerate(rows)]
         place = columns[0]
         for tap, column in zip(taps[1:], columns[1:], strict=True):
@@ -226,6 +227,11 @@ class Quickly(Exactly):
         taps = self.kernel[0] * self.kernel[1] * self.kernel[2]
         return state.finish(total, number, taps, number)
 
+    def _store_places(self, place: Value | None, pointer: Value, count: Value | None) -> None:
+        """Places as they are saved, where they are."""
+        if place is not None:
+            self._store(place.to(f"i{8 * self.spec.offsets}"), pointer, count)
+
     def _store(self, value: Value, pointer: Value, count: Value | None) -> None:
         """A vector, or its first `count` lanes."""
         f, n = self.f, self.lanes * self.group
@@ -237,10 +243,13 @@ class Quickly(Exactly):
             numbers = f.value(vector(n, "i32"), list(range(n)))
             f.store(value, pointer, mask=numbers < f.splat(count.to("i32"), n))
             return
-        spill = f.scratch(value.type, 1)
-        f.store(value, spill)
-        with f.loop(0, count) as k:
-            f.store(f.load(kind, f.at(spill, k * size(kind))), f.at(pointer, k * size(kind)))
+        with f.when(count >= n, likely=True) as few:
+            f.store(value, pointer)
+            with few.otherwise():
+                spill = f.scratch(value.type, 1)
+                f.store(value, spill)
+                with f.loop(0, count) as k:
+                    f.store(f.load(kind, f.at(spill, k * size(kind))), f.at(pointer, k * size(kind)))
 
 
 def takes(spec: Spec, across: Across, lanes: int) -> bool:

@@ -1,10 +1,13 @@
-"""Pooling where the channels come first. A unit is one row of output, computed in one of three ways: small windows all at
-once (line_quick), wide ones with their taps in lanes (line_wide), others tap by tap (line)."""
+"""Pooling where the channels come first. A unit is one row of output, computed in one of four ways: small windows all at
+once, from a buffer (line_quick) or straight from the image (line_direct), wide ones with their taps in lanes (line_wide),
+others tap by tap (line)."""
 
 from __future__ import annotations
 
+from . import line_direct
 from .ir import Value, module
 from .line import BATCH, TABLES, TILE, Across, Exactly, Line, Wide
+from .line_direct import Directly
 from .line_quick import Quickly
 from .line_wide import Widely
 from .machine import Machine
@@ -22,7 +25,9 @@ def forward(spec: Spec, across: Across | Wide | None, machine: Machine) -> str:
     group = across.group if isinstance(across, Across) else 1
     pixel = spec.number.bytes * group
     steps = [dilation[0] * size_[1] * size_[2] * pixel, dilation[1] * size_[2] * pixel, dilation[2] * pixel]
-    kind = Quickly if isinstance(across, Across) else Widely if isinstance(across, Wide) else Exactly
+    kind: type[Exactly] = Widely if isinstance(across, Wide) else Exactly
+    if isinstance(across, Across):
+        kind = Directly if line_direct.takes(spec, across, machine) else Quickly
     row = kind(f, spec, kernel, steps, tables[2], size_[2], group, machine)
     columns = out[2] * group
 
@@ -32,6 +37,14 @@ def forward(spec: Spec, across: Across | Wide | None, machine: Machine) -> str:
         x = f.at(f.a, ((plane * size_[0] + depth.pixel) * size_[1] + height.pixel) * size_[2] * pixel)
         return Line(depth, height, x, unit * columns, Place(f.b, f.c).moved(f, spec, unit * columns))
 
+    if isinstance(row, Directly) and isinstance(across, Across):
+        with f.loop(f.begin, f.end) as unit:
+            here = line(unit)
+            with f.when(here.some, likely=True) as none:
+                row.directly(here, across, columns)
+                with none.otherwise():
+                    row.exactly(here, f.value("i64", 0), columns)
+        return module(f)
     if isinstance(row, Quickly) and isinstance(across, Across):
         batch, tile = f.field(f.geometry, BATCH), f.field(f.geometry, TILE) * group
         with f.loop(f.begin, f.end, batch) as first, f.loop(0, columns, tile) as start:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Layout, Reduce
-from . import line_quick, pool_first, pool_last, pool_planes, schedule_planes
+from . import line_direct, line_quick, pool_first, pool_last, pool_planes, schedule_planes
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .extremes import Extreme, Matching
@@ -215,7 +215,8 @@ def _bundled(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, in
     way = _way(plan, spec, merged(shape), 1)
     if lanes is None or isinstance(way, Wide):
         return None
-    short = shape.outs[2] < (2 * lanes if spec.offsets and plan.taps <= FEW_TAPS else lanes)
+    direct = isinstance(way, Across) and line_direct.takes(spec, way, machine())
+    short = shape.outs[2] < (2 * lanes if spec.offsets and plan.taps <= FEW_TAPS and not direct else lanes)
     if way is not None and not short:
         return None
     return schedule_planes.forward(plan, spec, shape, factor_of(plan), planes)
