@@ -52,6 +52,19 @@ def computed(plan: ConvPlan, x: Array, w: Array, b: Array | None, tile: int, to_
     return y
 
 
+def planes(x: Array) -> Array:
+    """Channels first."""
+    return np.ascontiguousarray(np.moveaxis(x, -1, 1))
+
+
+def computed_first(plan: ConvPlan, x: Array, w: Array, b: Array | None, tile: int) -> Array:
+    """What Winograd's kernel gives from planes, with the channels moved last to be compared."""
+    how = relation(plan, False)
+    y = np.full((len(x), how.outputs, *(axis.out for axis in how.axes)), 7, x.dtype)
+    winograd.compute(how, planes(x), packed(how, w), packed_bias(how, b, x.dtype), y, tile, True)
+    return np.moveaxis(y, 1, -1)
+
+
 def expected(plan: ConvPlan, x: Array, w: Array, b: Array | None = None) -> Array:
     pads = [(axis.pad_lo, axis.pad_hi) for axis in plan.axes]
     y = astride.conv(x, w, b, padding=pads, groups=plan.groups, layout="NHWC", backend="reference")
@@ -72,6 +85,14 @@ def test_whole_numbers_are_exact(case: Any) -> None:
     plan, x, w, b = made(np.random.default_rng(2), case, "float32", whole=True)
     y = expected(plan, x, w, b)
     assert np.array_equal(computed(plan, x, w, b, 2), y)
+
+
+@pytest.mark.parametrize("tile", FORMS)
+@pytest.mark.parametrize("case", [*SHAPES, ((1, 5, 80, 3), 17, 1, 1)], ids=str)
+def test_channels_first_give_the_same(case: Any, tile: int) -> None:
+    plan, x, w, b = made(np.random.default_rng(11), case, "float32")
+    x[0, 0, -1, 0] = np.inf
+    assert np.array_equal(computed_first(plan, x, w, b, tile), computed(plan, x, w, b, tile), equal_nan=True)
 
 
 @pytest.mark.parametrize("case", SHAPES, ids=str)
@@ -159,3 +180,21 @@ def test_what_is_declined_has_a_reason() -> None:
     assert reason((1, 28, 28, 64), (64, 1, 3, 3), groups=64) == "groups have fewer than 32 channels"
     assert reason((1, 28, 28, 3), (64, 3, 3, 3)) == "groups have fewer than 32 channels"
     assert reason((1, 8, 8, 64), (64, 64, 3, 3), padding=1) == "there are too few outputs"
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("most", [0, 2, 4])
+def test_calls_take_it_where_settings_say_so(layout: str, most: int) -> None:
+    """float16 is computed in float32 like everything narrow; the gradients go the same ways."""
+    rng = np.random.default_rng(12)
+    x, w, b = (rng.integers(-2, 3, shape) for shape in ((2, 20, 20, 32), (32, 32, 3, 3), (32,)))
+    x = x if layout == "NHWC" else planes(x)
+    results = []
+    for dtype, backend in (("float32", "cpu"), ("float16", "cpu"), ("float32", "reference")):
+        with astride.use(winograd=most, backend=backend):
+            y, pull = astride.vjp(astride.conv, *(a.astype(dtype) for a in (x, w, b)), padding=1, layout=layout)
+            results.append([np.asarray(a, "float64") for a in (y, *pull(np.asarray(y % 3 - 1, dtype)))])
+    atol = 1e-3 if most == 4 else 0
+    for value, exact in zip(results[0], results[2], strict=True):
+        np.testing.assert_allclose(value, exact, rtol=1e-4 if atol else 0, atol=atol)
+    np.testing.assert_allclose(results[1][0], results[2][0], rtol=1e-3, atol=atol)

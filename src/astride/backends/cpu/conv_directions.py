@@ -109,11 +109,15 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
         if y is not out:
             _rounded(y, out)
         return
-    direct = winograd.declines(how, settings.current().winograd) is not None
-    if first and direct and conv_slabs.takes(how, len(x)):
+    most = settings.current().winograd
+    direct = winograd.declines(how, most) is not None
+    if first and (not direct or conv_slabs.takes(how, len(x))):
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-        weights = packed(how, memory.contiguous(w, wide))
-        conv_slabs.compute(how, memory.contiguous(x, wide), weights, packed_bias(how, b, wide), y)
+        x, weights, bias = memory.contiguous(x, wide), packed(how, memory.contiguous(w, wide)), packed_bias(how, b, wide)
+        if direct:
+            conv_slabs.compute(how, x, weights, bias, y)
+        else:
+            winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, most), first)
         if y is not out:
             _rounded(y, out)
         return

@@ -181,8 +181,12 @@ def apart(step: int) -> int:
     return -(-step // PAGE) * PAGE + SKEW
 
 
-def steps_of(name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int) -> dict[str, int]:
-    """Bytes from an image, row, pixel and group to the next."""
-    pixel = channels * bytes_
-    steps = {"image": sizes[0] * sizes[1] * pixel, "row": sizes[1] * pixel, "pixel": pixel, "group": of_group * bytes_}
+def steps_of(
+    name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int, first: bool = False
+) -> dict[str, int]:
+    """Bytes from an image, row, pixel, channel and group to the next; channels `first` or last."""
+    height, width = sizes
+    pixel, channel = (bytes_, height * width * bytes_) if first else (channels * bytes_, bytes_)
+    image = height * width * channels * bytes_
+    steps = {"image": image, "row": width * pixel, "pixel": pixel, "channel": channel, "group": of_group * channel}
     return {f"{name}_{step}": value for step, value in steps.items()}

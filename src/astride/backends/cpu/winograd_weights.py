@@ -27,6 +27,7 @@ from .tables import Geometry
 from .window import kernel_function
 from .winograd_forms import FORMS, transformed, turned
 from .winograd_parts import Products, addresses, apart, spread, steps_of
+from .winograd_units import Form
 from .workers import address_of, run
 
 RANGE = 64
@@ -107,7 +108,7 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, tile:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, tile: int) -> Schedule:
     """How the gradient is computed over so many images."""
-    spec, form = relation.spec, winograd.Form(relation.spec, tile)
+    spec, form = relation.spec, Form(relation.spec, tile)
     (address,) = functions("winograd_weights", form, lambda: correlate(form, machine()), ("correlate",))
     (sum_address,) = functions("winograd_sums", form, lambda: summed(form, machine()), ("summed",))
     groups, inputs, outputs = relation.parts
@@ -147,7 +148,7 @@ def _ranges(count: int, step: int) -> tuple[int, int]:
     return -(-count // size), size
 
 
-def correlate(form: winograd.Form, machine: Machine) -> str:
+def correlate(form: Form, machine: Machine) -> str:
     """The module of `correlate`: a and b are the arrays, c the call's block, d the sums, laid out like transformed weights."""
     f = kernel_function("correlate")
     writer = _Writer(f, form, machine)
@@ -161,7 +162,7 @@ def correlate(form: winograd.Form, machine: Machine) -> str:
 class _Writer:
     """Writes what is done for one unit. The geometry's fields are attributes."""
 
-    def __init__(self, f: Function, form: winograd.Form, machine: Machine) -> None:
+    def __init__(self, f: Function, form: Form, machine: Machine) -> None:
         spec, matrices = form.spec, FORMS[form.tile]
         self.f, self.spec, self.tile, self.size = f, spec, form.tile, matrices.points
         self.step, self.lanes, self.block = spec.rows(machine)[0], spec.lanes(machine), spec.block(machine)
@@ -234,7 +235,7 @@ class _Writer:
                 self.products.call(f, counts[0] - channel, a, b, f.at(c, channel * row), tiles, self.pitch, add)
 
 
-def summed(form: winograd.Form, machine: Machine) -> str:
+def summed(form: Form, machine: Machine) -> str:
     """The module of `summed`: a are the sums, d the gradient, laid out like packed weights; units are (block, input channel)."""
     f, spec, matrix = kernel_function("summed"), form.spec, turned(FORMS[form.tile].weights)
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}

@@ -1,0 +1,107 @@
+"""What Winograd's kernel does for one unit where the channels come first: tiles of one row, some at a time, are brought in and
+out through small arrays with the channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from .contraction import Contraction
+from .conv_move import mover
+from .ir import Function, Value
+from .ir_types import vector
+from .machine import Machine
+from .winograd_forms import FORMS
+from .winograd_units import Form, Unit
+
+TOGETHER = 16
+"""Tiles of one row that are moved together."""
+
+
+def room(spec: Contraction, tile: int, machine: Machine) -> int:
+    """Bytes of scratch memory that moving takes: pixels one vector of channels at a time, or outputs one block at a time."""
+    size = FORMS[tile].points
+    pixels = size * (TOGETHER * tile + size) * spec.lanes(machine)
+    return max(pixels, tile * TOGETHER * tile * spec.block(machine)) * spec.bytes
+
+
+class UnitFirst(Unit):
+    """Writes what is done for one unit. Between scratch memory and planes `move` transposes."""
+
+    def __init__(self, f: Function, form: Form, machine: Machine) -> None:
+        super().__init__(f, form, machine)
+        self.functions.append(mover(form.spec.kind, machine))
+        self.columns = TOGETHER * self.tile + self.size - self.tile
+
+    def transform(self, first: Value, last: Value, group: Value, memory: Value) -> None:
+        """Transform the pixels of tiles `first` to `last`."""
+        f, bytes_, tile = self.f, self.spec.bytes, self.tile
+        moved = f.at(memory, (self.point + self.product) * self.size**2)
+        with self._parts(first, last) as (begin, end), f.loop(0, self.inputs, self.lanes) as channel:
+            n, row, column = self._place(begin)
+            x = f.at(f.a, n * self.x_image + group * self.x_group + channel * self.x_channel)
+            channels = f.smaller(self.inputs - channel, f.value("i64", self.lanes))
+            at = (row * tile - self.pad_y, column * tile - self.pad_x)
+            self._bring(x, at, (end - begin) * tile + (self.size - tile), channels, moved)
+            with f.loop(begin, end) as t:
+                for k in range(self.size**2):
+                    i, j = divmod(k, self.size)
+                    place = f.at(moved, ((t - begin) * tile + (i * self.columns + j)) * self.vector)
+                    f.store(place, f.at(self.pixels, 8 * k))
+                to = f.at(memory, self.offset(t - first) + channel * (self.rows * bytes_))
+                self.spread(to, channels)
+
+    def _bring(self, x: Value, at: tuple[Value, Value], columns: Value, channels: Value, moved: Value) -> None:
+        """A vector of channels of the rows and columns from `at` on; zeros outside the image."""
+        f, (top, left), zero = self.f, at, self.f.value("i64", 0)
+        begin = f.smaller(f.larger(-left, 0), columns)
+        end = f.larger(f.smaller(self.width - left, columns), begin)
+        for i in range(self.size):
+            to = f.at(moved, i * self.columns * self.vector)
+            with f.when((top + i).below(self.height), likely=True) as outside:
+                self._clear(to, zero, begin)
+                of = f.at(x, (top + i) * self.x_row + (left + begin) * self.spec.bytes)
+                here, vector_ = f.at(to, begin * self.vector), f.value("i64", self.vector)
+                f.call("void", "move", of, here, channels, end - begin, self.x_channel, vector_, zero)
+                self._clear(to, end, columns)
+                with outside.otherwise():
+                    self._clear(to, zero, columns)
+
+    def _clear(self, to: Value, begin: Value, end: Value) -> None:
+        f = self.f
+        with f.loop(begin, end) as column:
+            f.store(f.value(vector(self.lanes, self.spec.kind), 0), f.at(to, column * self.vector))
+
+    def give(self, chunk: tuple[Value, Value], group: Value, block: Value, products: Value) -> None:
+        """Transform one block's products into the chunk's outputs."""
+        f, tile, pixel = self.f, self.tile, self.block * self.spec.bytes
+        moved = f.at(products, self.product * self.size**2)
+        steps = f.value("i64", TOGETHER * tile * pixel), f.value("i64", pixel)
+        whole = f.value("i64", tile), f.value("i64", tile)
+        channels = f.smaller(self.outputs - block * self.block, f.value("i64", self.block))
+        with self._parts(*chunk) as (begin, end):
+            with f.loop(begin, end) as t:
+                of = f.at(products, (t - chunk[0]) * pixel)
+                self.gather(t, of, group, block, f.at(moved, (t - begin) * (tile * pixel)), steps, whole)
+            n, row, column = self._place(begin)
+            top, left = row * tile, column * tile
+            columns = f.smaller((end - begin) * tile, self.out_width - left)
+            y = f.at(f.d, n * self.y_image + group * self.y_group + block * self.block * self.y_channel)
+            with f.loop(0, f.smaller(self.out_height - top, f.value("i64", tile))) as i:
+                to = f.at(y, (top + i) * self.y_row + left * self.spec.bytes)
+                of, zero = f.at(moved, i * steps[0]), f.value("i64", 0)
+                f.call("void", "move", of, to, columns, channels, steps[1], self.y_channel, zero)
+
+    @contextmanager
+    def _parts(self, first: Value, last: Value) -> Iterator[tuple[Value, Value]]:
+        """Tiles `first` to `last` in parts that lie in one row each: a part's first tile and its end."""
+        f = self.f
+        with f.loop(first // self.in_row, (last - 1) // self.in_row + 1) as row:
+            begin = f.larger(row * self.in_row, first)
+            end = f.smaller((row + 1) * self.in_row, last)
+            with f.loop(begin, end, TOGETHER) as start:
+                yield start, f.smaller(start + TOGETHER, end)
+
+    def ahead(self, chunk: tuple[Value, Value], group: Value, block: Value) -> Callable[[], None]:
+        """Nothing: rows of planes are read in order."""
+        return lambda: None
