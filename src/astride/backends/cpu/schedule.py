@@ -204,7 +204,8 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
     bundled = None if last else _bundled(plan, spec, number)
     if bundled is not None:
         address, geometry, units = bundled
-        return kept(key, Schedule(plan, address, geometry, spec, units, 1, bundled=True))
+        taps = number * math.prod(axis.out for axis in axes_read(plan)) * max(plan.taps, 1)
+        return kept(key, Schedule(plan, address, geometry, spec, units, chunk_of(taps * spec.number.bytes // units), bundled=True))
     address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
     return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
 

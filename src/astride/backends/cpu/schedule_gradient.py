@@ -132,7 +132,9 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     bundled = _bundled(plan, spec, planes) if many and scattered is None else None
     if bundled is not None:
         address, geometry, units = bundled
-        return kept(key, Schedule(plan, address, geometry, spec, units, 1, bundled=True))
+        pixels = planes * math.prod(axis.size for axis in axes_read(plan))
+        chunk = chunk_of(2 * pixels * spec.number.bytes // units)
+        return kept(key, Schedule(plan, address, geometry, spec, units, chunk, bundled=True))
     address, geometry = scattered or (_backward_last(plan, spec, channels) if last else _backward_first(plan, spec))
     axes = axes_read(plan)
     units = 1 if scattered else math.prod(axis.size for axis in axes[:-1])
