@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,18 +22,35 @@ MAX_COUNT = 2**31 - 1
 """Caffe's limits: its sizes and indices are C ints."""
 
 
-class _Store:
-    """One-dimensional memory that only grows; several blobs may hold the same one."""
+class Elsewhere(Protocol):
+    """What memory has besides this machine's own: a device's copy, which may be newer."""
 
-    __slots__ = ("array", "dtype")
+    newer: bool
+
+    def to_host(self, array: Array) -> None:
+        """Bring the array up to date; whoever asked may write to it."""
+
+
+class Store:
+    """One-dimensional memory that only grows; several blobs may hold the same one. `mirror` is its copy on a device."""
+
+    __slots__ = ("array", "dtype", "mirror")
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
         self.array: Array | None = None
+        self.mirror: Elsewhere | None = None
+
+    @property
+    def used(self) -> bool:
+        """False while nobody has looked, so that it takes no memory and is all zeros."""
+        return self.array is not None or (self.mirror is not None and self.mirror.newer)
 
     def view(self, shape: Shape, count: int) -> Array:
         if self.array is None or self.array.size < count:
             self.array = np.zeros(count, self.dtype)
+        if self.mirror is not None:
+            self.mirror.to_host(self.array)
         return self.array[:count].reshape(shape)
 
 
@@ -42,8 +59,8 @@ class Blob:
 
     def __init__(self, shape: Shape = (), dtype: str = "float32") -> None:
         self.dtype = dtype
-        self._data = _Store(dtype)
-        self._diff = _Store(dtype)
+        self._data = Store(dtype)
+        self._diff = Store(dtype)
         self.shape: Shape = ()
         self.count = 1
         self.reshape(*shape)
@@ -59,7 +76,7 @@ class Blob:
     @property
     def has_diff(self) -> bool:
         """False while nobody has looked at diff, so that it takes no memory and is all zeros."""
-        return self._diff.array is not None
+        return self._diff.used
 
     def reshape(self, *shape: int | Shape) -> None:
         """Another shape, the memory kept where it is large enough. Raises ArgumentError: a size or count no blob can have."""
@@ -102,10 +119,10 @@ class Blob:
                 hint=f"numpy.ascontiguousarray(array, {self.dtype!r})",
             )
         self.reshape(*array.shape)
-        self._data = _Store(self.dtype)
+        self._data = Store(self.dtype)
         self._data.array = array.reshape(-1)
 
-    def memory(self) -> tuple[object, object]:
+    def memory(self) -> tuple[Store, Store]:
         """What stands for the memory of data and of diff: blobs that share have the same objects."""
         return self._data, self._diff
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..layers import Parameter
+from ..layers.split import Split
 from .graph import Node
 
 
@@ -66,3 +67,15 @@ def _from_above(nodes: Sequence[Node], need: Need) -> None:
         if contributes:
             under_loss.update(node.bottoms)
         stopped.update(name for name, wanted in zip(node.bottoms, need.bottoms[i], strict=True) if not wanted)
+
+
+def mark_sums(nodes: Sequence[Node], need: Need) -> None:
+    """Tell every Split which of its tops carry a gradient, so that one computed for other needs is not added."""
+    wanted: dict[str, bool] = {}
+    for node, wants in zip(nodes, need.bottoms, strict=True):
+        for name, want in zip(node.bottoms, wants, strict=True):
+            # The first reader counts: later ones read what a layer in place has made of the top.
+            wanted.setdefault(name, want)
+    for node in nodes:
+        if isinstance(node.layer, Split):
+            node.layer.sums = [wanted.get(name, True) for name in node.tops]

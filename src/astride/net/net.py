@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,15 +14,18 @@ from ..backends.protocol import Array
 from ..errors import ArgumentError, ArrayError, AstrideError, UnsupportedError
 from ..layers import ArraySource, Blob, Layer, Parameter, Source
 from ..layers.memory_data import MemoryData
-from ..layers.split import Split
 from ..plan import Shape
 from .arrays import real
 from .build import assemble, blame, needs, same_shapes, shapes_of, with_diffs
 from .format import Format
 from .graph import Node, Phase
 from .memory import limit, refuse
-from .need import Need
+from .need import Need, mark_sums
+from .place import Host, Place
 from .program import Program
+
+if TYPE_CHECKING:
+    from ..backends.webgpu.device import Device
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +72,7 @@ class Net:
         self.params: dict[str, list[Parameter]] = {n.name: n.layer.params for n in self.nodes if n.layer.params}
         self.loss = 0.0
         self.hooks = Hooks()
+        self._place: Place = Host()
         self._ran: dict[int, list[Shape]] = {}  # the shapes each layer last ran forward with
         self._need = needs(parts, force=force_backward)
         self._keep(self._need)
@@ -119,7 +123,7 @@ class Net:
                 hook(i)
             try:
                 node.layer.reshape(bottom, top)
-                node.layer.forward(bottom, top)
+                self._place.forward(node.layer, bottom, top)
             except AstrideError as error:
                 blame(error, node, bottom)
                 raise
@@ -131,6 +135,7 @@ class Net:
                 self._report("Forward", node, [(n, "data", b.data) for n, b in zip(node.tops, top, strict=True)])
             for hook in self.hooks.after_forward:
                 hook(i)
+        self._place.finish()
         self.loss = loss
         return loss
 
@@ -159,7 +164,7 @@ class Net:
     def run_backward(self, start: int | None = None, end: int = 0, *, need: Need | None = None) -> None:
         """Run the layers backward from `start` down to `end`, both included, from the diffs as they stand."""
         need = need or self._need
-        self._mark_sums(need)
+        mark_sums(self.nodes, need)
         for i in range(len(self.nodes) - 1 if start is None else start, end - 1, -1):
             for hook in self.hooks.before_backward:
                 hook(i)
@@ -167,6 +172,7 @@ class Net:
                 self._layer_backward(i, need)
             for hook in self.hooks.after_backward:
                 hook(i)
+        self._place.finish()
 
     def not_run(self, start: int, end: int) -> list[int]:
         """The layers from `start` down to `end` that run backward, but have never run forward."""
@@ -177,7 +183,7 @@ class Net:
         node.layer.param_wanted = need.params[i]
         try:
             same_shapes(self._ran.get(i), bottom, top)
-            node.layer.backward(top, need.bottoms[i], bottom)
+            self._place.backward(node.layer, top, need.bottoms[i], bottom)
         except AstrideError as error:
             blame(error, node, bottom)
             raise
@@ -209,17 +215,6 @@ class Net:
                 if weight and name not in given:
                     blob.diff[...] = weight
 
-    def _mark_sums(self, need: Need) -> None:
-        """Tell every Split which of its tops carry a gradient, so that one computed for other needs is not added."""
-        wanted: dict[str, bool] = {}
-        for node, wants in zip(self.nodes, need.bottoms, strict=True):
-            for name, want in zip(node.bottoms, wants, strict=True):
-                # The first reader counts: later ones read what a layer in place has made of the top.
-                wanted.setdefault(name, want)
-        for node in self.nodes:
-            if isinstance(node.layer, Split):
-                node.layer.sums = [wanted.get(name, True) for name in node.tops]
-
     def _keep(self, need: Need) -> None:
         self._kept = need
         for layer, runs in zip(self.layers, need.layers, strict=True):
@@ -235,6 +230,17 @@ class Net:
             if not overwritten and not moves_on:
                 self.run_forward()
         return need
+
+    def to(self, device: str | Device) -> Self:
+        """Move to "webgpu" or a device, where every layer then runs, or back to "cpu"; `data` and `diff` follow when looked at.
+
+        Raises BackendUnavailable: no device; UnsupportedError: no float32, or layers without a kernel, all of them named.
+        """
+        from .device import place_of
+
+        before, self._place = self._place, place_of(device, self.nodes, self.dtype)
+        before.leave()
+        return self
 
     # -- parameters and shapes
 
