@@ -28,7 +28,7 @@ from .ops._run import plan
 from .settings import configure, use
 
 if TYPE_CHECKING:
-    from . import cv2dnn, like, onnx, pycaffe
+    from . import cv2dnn, gpu, like, onnx, pycaffe
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
     from .ops.adaptive_pool import adaptive_pool
@@ -63,6 +63,7 @@ __version__ = "0.1.0"
 
 LAZY: dict[str, str] = {
     "cv2dnn": ".cv2dnn",
+    "gpu": ".gpu",
     "like": ".like",
     "load_caffe": ".caffe.load",
     "load_solver": ".caffe.solver",
@@ -99,6 +100,7 @@ __all__ = [
     "fold",
     "fractional_pool",
     "global_pool",
+    "gpu",
     "layout",
     "like",
     "load_caffe",
@@ -129,7 +131,7 @@ def __getattr__(name: str) -> Any:
     if name not in LAZY:
         raise AttributeError(f"module 'astride' has no attribute {name!r}")
     module = import_module(LAZY[name], __name__)
-    value = module if name in ("cv2dnn", "like", "onnx", "pycaffe") else getattr(module, name)
+    value = module if name in ("cv2dnn", "gpu", "like", "onnx", "pycaffe") else getattr(module, name)
     globals()[name] = value
     return value
 
