@@ -73,8 +73,8 @@ class Mirror:
     @property
     def watched(self) -> bool:
         """Whether somebody holds a view of the host's memory that can be written to."""
-        array = self.store.array
-        return array is not None and array.flags.writeable and _watched(self.store)
+        store = self.store  # no name for the array itself, which would count as a holder
+        return store.array is not None and store.array.flags.writeable and _watched(store)
 
 
 def _holders(store: Store) -> int:
