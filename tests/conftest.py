@@ -8,8 +8,9 @@ import hypothesis
 import numpy as np
 import pytest
 
-# The same examples in every run, however busy the machine is.
-hypothesis.settings.register_profile("astride", deadline=None, derandomize=True)
+# The same examples in every run, however busy the machine is; more of them with --hypothesis-profile=sweep.
+hypothesis.settings.register_profile("astride", deadline=None, derandomize=True, max_examples=100)
+hypothesis.settings.register_profile("sweep", deadline=None, derandomize=True, max_examples=1000)
 hypothesis.settings.load_profile("astride")
 
 ROOT = Path(__file__).resolve().parent.parent
