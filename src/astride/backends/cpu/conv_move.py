@@ -17,23 +17,32 @@ def mover(kind: str, machine: Machine) -> Function:
     one row to the next. With `room` y may be written up to a vector behind what it has, and in front of what comes later."""
     size, lanes = BITS[kind] // 8, max(machine.lanes(kind), 2)
     f = Function("move", private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64", room="i64")
+    enough = (f.rows >= lanes) & (f.columns >= lanes)
     with f.when((f.rows <= FEW) & f.room.ne(0), likely=False) as many:
         _woven(f, kind, size, lanes)
-        with many.otherwise(), f.loop(0, f.rows, lanes) as row, f.loop(0, f.columns, lanes) as column:
-            x = f.at(f.x, row * f.x_row + column * size)
-            y = f.at(f.y, column * f.y_row + row * size)
-            rows, columns = f.rows - row, f.columns - column
-            with f.when((rows >= lanes) & (columns >= lanes), likely=True) as ragged:
-                block = [f.load(vector(lanes, kind), f.at(x, f.x_row * i)) for i in range(lanes)]
-                for i, values in enumerate(transposed(f, block)):
-                    f.store(values, f.at(y, f.y_row * i))
-                with ragged.otherwise():
-                    _ragged(f, kind, lanes, (x, y), rows, columns)
+        # The next block is the next of rows: what does not depend on the column stays out of their loop.
+        with many.otherwise(), f.loop(0, f.columns, lanes) as column, f.loop(0, f.rows, lanes) as row, f.when(enough) as ragged:
+            _block(f, kind, size, lanes, (f.smaller(row, f.rows - lanes), f.smaller(column, f.columns - lanes)))
+            with ragged.otherwise():
+                x, y = f.at(f.x, row * f.x_row + column * size), f.at(f.y, column * f.y_row + row * size)
+                _ragged(f, kind, lanes, (x, y), f.rows - row, f.columns - column)
     return f
 
 
+def _block(f: Function, kind: str, size: int, lanes: int, corner: tuple[Value, Value]) -> None:
+    """A square block; the last ones begin early enough to be full."""
+    row, column = corner
+    x, y, block = f.at(f.x, row * f.x_row + column * size), f.at(f.y, column * f.y_row + row * size), []
+    for _ in range(lanes):
+        block.append(f.load(vector(lanes, kind), x))
+        x = f.at(x, f.x_row)
+    for values in transposed(f, block):
+        f.store(values, y)
+        y = f.at(y, f.y_row)
+
+
 def _ragged(f: Function, kind: str, lanes: int, places: tuple[Value, Value], rows: Value, columns: Value) -> None:
-    """A block that has fewer rows or columns than a vector has lanes. Rows past the last one repeat it."""
+    """A block of a matrix that has fewer rows or columns than a vector has lanes. Rows past the last one repeat it."""
     (x, y), across, down = places, mask_below(f, lanes, columns), mask_below(f, lanes, rows)
     last = rows - 1
     starts = [f.at(x, f.x_row * f.smaller(last, f.value("i64", i))) for i in range(lanes)]

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..protocol import Array
 from .cache import functions
-from .contraction import NEST, Contraction, Tiles
-from .conv_gather import TAKEN, UNITS, Relation
+from .contraction import NEST, Contraction, Tiles, prefetch
+from .conv_gather import LINE, TAKEN, UNITS, Relation
 from .ir import module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -37,17 +37,17 @@ class Schedule:
     taken: int
 
 
-FEW, SMALL = 1024, 256
+FEW, SMALL = 64, 256
 """Pixels of all images from which planes of fewer than SMALL are better moved: their ends fill no vector."""
 
 
 def takes(relation: Relation, images: int) -> bool:
-    """Whether every window is the pixel itself, and planes are worth it."""
-    pixels = math.prod(axis.size for axis in relation.axes)
+    """Whether every window is one pixel, and planes are worth it."""
+    pixels = math.prod(axis.out for axis in relation.axes)
     if relation.depthwise or (pixels < SMALL and images * pixels > FEW):
         return False
     return all(
-        axis.kernel == axis.stride == axis.input_dilation == 1 and axis.pad_lo == 0 and axis.out == axis.size
+        axis.kernel == axis.input_dilation == 1 and axis.pad_lo == 0 and (axis.out - 1) * axis.stride < axis.size
         for axis in relation.axes
     )
 
@@ -56,6 +56,9 @@ def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -
     """y (N, outputs, *size) from x (N, inputs, *size), all contiguous and of the relation's dtype."""
     if not y.size:
         return
+    read = tuple(slice(0, axis.out * axis.stride, axis.stride) for axis in relation.axes)
+    if x.shape[2:] != y.shape[2:]:
+        x = np.ascontiguousarray(x[:, :, *read])
     if b is not None:
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
     found = schedule(relation, len(x), b is not None)
@@ -78,7 +81,7 @@ def schedule(relation: Relation, images: int, add: bool) -> Schedule:
     spec, block, rows = relation.spec, relation.spec.block(machine()), relation.spec.rows(machine())[0]
     (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
     groups, inputs, outputs = relation.parts
-    pixels = math.prod(axis.size for axis in relation.axes)
+    pixels = math.prod(axis.out for axis in relation.axes)
     part, parts = _split(pixels, block, UNITS // max(images * groups, 1))
     channels, parts_of_channels = _split(outputs, rows, UNITS // max(images * groups * parts, 1))
     w_output, w_input = (1, outputs) if relation.swapped else (inputs, 1)
@@ -120,6 +123,8 @@ def planes(spec: Contraction, machine: Machine) -> str:
                 here = channel + f.smaller(m, left - 1)
                 f.store(f.at(w, here * get[W_OUTPUT]), f.at(a_places, m * 8))
                 f.store(f.at(y, here * plane + at * pixel), f.at(c_places, m * 8))
+                for line in range(0, tiles.block * pixel, LINE):
+                    prefetch(f, f.at(y, here * plane + (at * pixel + line)), write=True)
             lanes = f.smaller(last - at, f.value("i64", tiles.block))
             tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), f.c, nest, get[ADD])
     return module(f, *tiles.functions)

@@ -57,8 +57,8 @@ MOST = (1 << 21) - (1 << 16)
 UNITS = 8
 """Units that a call has at least, if that does not mean packing the same for too few products."""
 
-FEWEST = 4
-"""Slabs that many small images make, at least: the more lie in one, the fuller its tiles."""
+TOGETHER = 2
+"""How much more that may be where whole images lie in one slab: the more they are, the fuller the tiles."""
 
 WORTH = 64
 """Products for each number that is packed, at least, where blocks are taken in parts."""
@@ -142,9 +142,8 @@ def _cut(relation: Relation, images: int) -> Cut:
     if len(slabs) != 1:
         return Cut(number, _even(slabs, spans), 1)
     low, high, _, end = slabs[0]
-    one = max(-(-(high - low) * x_step // X_BYTES), -(-end * y_step // Y_BYTES), 1)
-    room = min(X_BYTES // max((high - low) * x_step, 1), Y_BYTES // max(end * y_step, 1)) if one == 1 else 1
-    return Cut(number, slabs, max(min(room, -(-images // FEWEST)), 1))
+    room = TOGETHER * min(X_BYTES // max((high - low) * x_step, 1), Y_BYTES // max(end * y_step, 1))
+    return Cut(number, slabs, -(-images // -(-images // max(room, 1))))
 
 
 def _spans(axis: StridedAxis) -> list[tuple[int, int]]:
