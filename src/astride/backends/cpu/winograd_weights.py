@@ -9,6 +9,7 @@ neither threads nor their number show. Where something is not finite the direct 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,21 +21,25 @@ from ..protocol import Array
 from . import conv_weights, slots, winograd
 from .cache import functions
 from .conv_gather import Relation
+from .conv_pack import unpack
 from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
 from .winograd_forms import FORMS, transformed, turned
-from .winograd_parts import Products, addresses, apart, spread, steps_of
+from .winograd_parts import LINE, Products, addresses, apart, prefetch, spread, steps_of
 from .winograd_units import Form
 from .workers import address_of, run
 
-RANGE = 64
-"""Channels of a range, about: their sums stay in a nearby cache."""
+RANGE, WHOLE = 96, 128
+"""Channels of a range, about: their sums stay in a nearby cache; and up to how many are one range."""
 
-CACHE = 1 << 19
+CACHE = 1 << 18
 """Bytes of a chunk's transforms, about."""
+
+CHUNK, CHUNKS = 32, 3
+"""Tiles of a chunk and chunks of a set, at least: sums are read and written once a chunk, and added up once a set."""
 
 TAKEN = 32
 """Channels of the sums that a thread takes at once."""
@@ -43,7 +48,7 @@ TILES = 128
 """Tiles of all images from which this was measured faster than the direct form."""
 
 UNITS, SUMS_BYTES = 8, 1 << 24
-"""Units that a call has at least, if it has chunks enough and its sums take no more than so many bytes."""
+"""Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes."""
 
 FIELDS = (
     "groups", "ranges", "range", "out_ranges", "out_range", "inputs", "outputs", "blocks", "rows",
@@ -79,11 +84,11 @@ def declines(relation: Relation, images: int, most: int) -> str | None:
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, tile: int) -> Array:
     """w[j] = sum_i a[i - p + j] b[i], of this shape, from contiguous a (N, *size, inputs) and b (N, *out, outputs)."""
-    dw = np.zeros(shape, a.dtype)
-    if not (a.size and b.size and dw.size):
-        return dw
+    if not (a.size and b.size and math.prod(shape)):
+        return np.zeros(shape, a.dtype)
+    dw = np.empty(shape, a.dtype)
     found = schedule(relation, len(a), tile)
-    groups, inputs, outputs = relation.parts
+    groups, inputs, _ = relation.parts
     blocks, lanes = groups * relation.blocks, relation.packed_shape[-1]
     sums = memory.empty((found.sets, blocks, FORMS[tile].points ** 2, found.rows, lanes), a.dtype)
     block, scratch = slots.block(found.slot, found.units)
@@ -98,10 +103,9 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, tile:
         1,
     )
     del scratch
-    total = np.empty(relation.packed_shape, a.dtype)
+    total = np.empty((1, *relation.packed_shape), a.dtype)
     run(found.sum_address, found.geometry.address, address_of(sums), 0, 0, address_of(total), blocks * inputs, TAKEN)
-    by_channel = total.transpose(0, 1, 4, 3, 2).reshape(groups, -1, inputs, relation.taps)[:, :outputs]
-    dw[...] = (by_channel[..., ::-1] if relation.flip else by_channel).reshape(shape)
+    unpack(relation, total, dw)
     return dw if np.isfinite(dw).all() else conv_weights.weights_gradient(relation, a, b, shape)
 
 
@@ -120,9 +124,9 @@ def schedule(relation: Relation, images: int, tile: int) -> Schedule:
     pitch = -(-range_ // lanes) * lanes * spec.bytes
     in_row, in_column = -(-wide.out // tile), -(-high.out // tile)
     tiles = images * in_row * in_column
-    chunks = -(-tiles // max(CACHE // (points * (pitch + out_range * block * spec.bytes)), 8))
+    chunks = -(-tiles // max(CACHE // (points * (pitch + out_range * block * spec.bytes)), CHUNK))
     set_ = groups * relation.blocks * points * rows * block * spec.bytes
-    sets = max(min(-(-UNITS // (groups * ranges * out_ranges)), chunks, SUMS_BYTES // set_), 1)
+    sets = max(min(-(-UNITS // (groups * ranges * out_ranges)), chunks // CHUNKS, SUMS_BYTES // set_), 1)
     chunk = -(-tiles // chunks)
     point, out_point = apart(chunk * pitch), apart(chunk * out_range * block * spec.bytes)
     values = dict(
@@ -143,7 +147,7 @@ def schedule(relation: Relation, images: int, tile: int) -> Schedule:
 
 def _ranges(count: int, step: int) -> tuple[int, int]:
     """How many ranges of channels there are, about equally large, and the channels of one, a multiple of `step`."""
-    wanted = -(-count // RANGE)
+    wanted = 1 if count <= WHOLE else -(-count // RANGE)
     size = -(-count // (wanted * step)) * step
     return -(-count // size), size
 
@@ -202,7 +206,8 @@ class _Writer:
             with f.loop(first, last) as t:
                 self._spread(t, t - first, (a, b), (channels, outputs), scratch)
             add = f.select(chunk.eq(begin), f.value("i64", 0), 1)
-            self._multiply(last - first, (channels, blocks), scratch, sums, add)
+            ahead = self._ahead((first, last), (a, b), (channels, outputs), blocks)
+            self._multiply(last - first, (channels, blocks), scratch, sums, add, ahead)
 
     def _spread(self, t: Value, nth: Value, arrays: tuple[Value, Value], channels: tuple[Value, Value], scratch: Value) -> None:
         """Transform the pixels of tile t and the gradients of its outputs."""
@@ -222,12 +227,41 @@ class _Writer:
             here = f.at(to, first * self.chunk * bytes_)
             f.call("void", "spread_gradients", self.places, first * bytes_, here, self.out_point, vector_, count)
 
-    def _multiply(self, tiles: Value, counts: tuple[Value, Value], scratch: Value, sums: Value, add: Value) -> None:
+    def _ahead(
+        self, chunk: tuple[Value, Value], arrays: tuple[Value, Value], channels: tuple[Value, Value], blocks: Value
+    ) -> Callable[[], None]:
+        """What brings on the next chunk's pixels and gradients, in as many steps as there are points and blocks."""
+        f, (first, last), pixels, bytes_ = self.f, chunk, self.tile**2, self.spec.bytes
+        share = (last - first) * pixels // (blocks * self.size**2) + 1
+        steps = self.x_pixel, self.y_pixel
+        skips = self.x_row * (self.size - 1), f.value("i64", 0)
+        places = [f.at(a, last * pixels * step + skip) for a, step, skip in zip(arrays, steps, skips, strict=True)]
+        at = [f.variable("ptr", place) for place in places]
+
+        def one() -> None:
+            with f.loop(0, share):
+                for place, step, count in zip(at, steps, channels, strict=True):
+                    with f.loop(0, count * bytes_, LINE) as line:
+                        prefetch(f, f.at(place.get(), line))
+                    place.set(f.at(place.get(), step))
+
+        return one
+
+    def _multiply(
+        self,
+        tiles: Value,
+        counts: tuple[Value, Value],
+        scratch: Value,
+        sums: Value,
+        add: Value,
+        ahead: Callable[[], None],
+    ) -> None:
         """Add the chunk's products to the sums, or begin with them."""
         f, bytes_ = self.f, self.spec.bytes
         row, points = self.block * bytes_, self.size**2
         gradients = f.at(scratch, self.point * points)
         with f.loop(0, points) as point, f.loop(0, counts[1]) as block:
+            ahead()
             b = f.at(gradients, point * self.out_point + block * self.chunk * row)
             c = f.at(sums, (block * points + point) * self.rows * row)
             with f.loop(0, counts[0], self.step) as channel:
