@@ -53,27 +53,36 @@ def declines(plan: ConvPlan) -> str | None:
 
 
 def encode_forward(
-    commands: CommandBuffer, plan: ConvPlan, x: Tensor, w: Tensor, b: Tensor | None = None, epilogue: Epilogue = PLAIN
+    commands: CommandBuffer,
+    plan: ConvPlan,
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    epilogue: Epilogue = PLAIN,
+    *,
+    w_last: bool = False,
 ) -> Tensor:
-    """y, with the epilogue's activation; its bias is there where b is."""
-    y = commands.device.empty(plan.output_shape(x.shape, w.shape, None if b is None else b.shape))
+    """y, with the epilogue's activation; its bias is there where b is. `w_last`: weights are (O, *kernel, I / groups)."""
+    y = commands.device.empty(plan.output_shape(x.shape, plan.weight_shape, None if b is None else b.shape))
     how = Epilogue(b is not None, epilogue.finish, epilogue.numbers)
-    recipe = recipes(plan, x.shape, epilogue=how, adapter=commands.device.kind)
+    recipe = recipes(plan, x.shape, epilogue=how, w_last=w_last, adapter=commands.device.kind)
     encode(recipe, commands, {"x": x, "w": w, "y": y} | ({} if b is None else {"b": b}))
     return y
 
 
-def encode_input_gradient(commands: CommandBuffer, plan: ConvPlan, dy: Tensor, w: Tensor, x: Shape) -> Tensor:
+def encode_input_gradient(
+    commands: CommandBuffer, plan: ConvPlan, dy: Tensor, w: Tensor, x: Shape, *, w_last: bool = False
+) -> Tensor:
     """dx, of x's shape."""
     dx = commands.device.empty(x)
-    encode(back(plan, x, adapter=commands.device.kind), commands, {"dy": dy, "w": w, "dx": dx})
+    encode(back(plan, x, w_last=w_last, adapter=commands.device.kind), commands, {"dy": dy, "w": w, "dx": dx})
     return dx
 
 
-def encode_weights_gradient(commands: CommandBuffer, plan: ConvPlan, x: Tensor, dy: Tensor) -> Tensor:
-    """dw, canonical as the plan's weights."""
-    dw = commands.device.empty(plan.weight_shape)
-    encode(filters(plan, x.shape, adapter=commands.device.kind), commands, {"x": x, "dy": dy, "dw": dw})
+def encode_weights_gradient(commands: CommandBuffer, plan: ConvPlan, x: Tensor, dy: Tensor, w: Shape | None = None) -> Tensor:
+    """dw, canonical as the plan's weights, or of another shape w whose last axis is the inputs'."""
+    dw = commands.device.empty(plan.weight_shape if w is None else w)
+    encode(filters(plan, x.shape, w_last=w is not None, adapter=commands.device.kind), commands, {"x": x, "dy": dy, "dw": dw})
     return dw
 
 

@@ -11,7 +11,10 @@ from ...plan.kinds import Edge, Layout
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Both grids: axes, groups, channels a group, images, and the strides of a and b as (image, group, channel, *axes)."""
+    """Both grids: axes, groups, channels a group, images, and strides in memory.
+
+    Those of a and b are (image, group, channel, *axes), those of w (group, channel of b, channel of a, tap).
+    """
 
     axes: tuple[StridedAxis, ...]
     edge: Edge
@@ -22,6 +25,7 @@ class Link:
     b_channels: int
     a_strides: tuple[int, ...]
     b_strides: tuple[int, ...]
+    w_strides: tuple[int, int, int, int]
 
     @property
     def taps(self) -> int:
@@ -45,8 +49,11 @@ class Link:
         return self.b_strides[2] == 1
 
 
-def link(plan: ConvPlan, x: Shape) -> Link:
-    """The relation of a plan on an x of this shape. Groups of the batch are groups whose images lie apart."""
+def link(plan: ConvPlan, x: Shape, w_last: bool = False) -> Link:
+    """The relation of a plan on an x of this shape. Groups of the batch are groups whose images lie apart.
+
+    `w_last` says that weights are (outputs, *kernel, inputs / groups), as Metal has them, and not canonical.
+    """
     axes = (*[StridedAxis(1, 1)] * (3 - len(plan.axes)), *plan.axes)
     transposed = plan.op == "conv_transpose"
     a, b = (plan.out_channels, plan.in_channels) if transposed else (plan.in_channels, plan.out_channels)
@@ -65,7 +72,14 @@ def link(plan: ConvPlan, x: Shape) -> Link:
         b // groups,
         _strides([axis.size for axis in axes], a, a_inner, last, apart),
         _strides([axis.out for axis in axes], b, b // groups, last, 0),
+        _weight_strides(math.prod(plan.kernel), a_inner, b // groups, w_last, transposed),
     )
+
+
+def _weight_strides(taps: int, a: int, b: int, last: bool, transposed: bool) -> tuple[int, int, int, int]:
+    if not last:
+        return (b * a * taps, a * taps, taps, 1)
+    return (a * taps * b, 1, taps * b, b) if transposed else (b * taps * a, taps * a, 1, a)
 
 
 def _strides(sizes: list[int], channels: int, inner: int, last: bool, apart: int) -> tuple[int, ...]:

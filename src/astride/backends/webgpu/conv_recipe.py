@@ -14,22 +14,30 @@ from .sums import totals
 from .tiles import Tile
 
 
-def forward(plan: ConvPlan, x: Shape, *, epilogue: Epilogue = PLAIN, adapter: str = "", tile: Tile | None = None) -> Recipe:
-    """y from x, w, and b where the epilogue has a bias."""
+def forward(
+    plan: ConvPlan,
+    x: Shape,
+    *,
+    epilogue: Epilogue = PLAIN,
+    w_last: bool = False,
+    adapter: str = "",
+    tile: Tile | None = None,
+) -> Recipe:
+    """y from x, w, and b where the epilogue has a bias. `w_last`: weights are (outputs, *kernel, inputs / groups)."""
     back = plan.op == "conv_transpose"
-    return _moved(link(plan, x), "x", "y", back, epilogue, adapter, tile)
+    return _moved(link(plan, x, w_last), "x", "y", back, epilogue, adapter, tile)
 
 
-def input_gradient(plan: ConvPlan, x: Shape, *, adapter: str = "", tile: Tile | None = None) -> Recipe:
+def input_gradient(plan: ConvPlan, x: Shape, *, w_last: bool = False, adapter: str = "", tile: Tile | None = None) -> Recipe:
     """dx from dy and w."""
     back = plan.op != "conv_transpose"
-    return _moved(link(plan, x), "dy", "dx", back, PLAIN, adapter, tile)
+    return _moved(link(plan, x, w_last), "dy", "dx", back, PLAIN, adapter, tile)
 
 
-def weights_gradient(plan: ConvPlan, x: Shape, *, adapter: str = "", tile: Tile | None = None) -> Recipe:
+def weights_gradient(plan: ConvPlan, x: Shape, *, w_last: bool = False, adapter: str = "", tile: Tile | None = None) -> Recipe:
     """dw from x and dy."""
     a, b = ("dy", "x") if plan.op == "conv_transpose" else ("x", "dy")
-    return product(weights(link(plan, x)), a, b, "dw", adapter=adapter, tile=tile)
+    return product(weights(link(plan, x, w_last)), a, b, "dw", adapter=adapter, tile=tile)
 
 
 def bias_gradient(plan: ConvPlan, y: Shape) -> Recipe:

@@ -46,7 +46,7 @@ fn channel(z: i32, n: i32) -> i32 {{ return z * params.cb + n; }}
 const TAPS = {lk.taps};
 fn right(z: i32, n: i32, k: i32) -> f32 {{
   let tap = k / params.ca;
-  return w[((z * params.cb + n) * params.ca + k % params.ca) * TAPS + {_turned(lk)}];
+  return w[{_weight("z", "n", "(k % params.ca)", lk)}];
 }}
 """
     sizes = {
@@ -86,7 +86,7 @@ fn term_of(z: i32, k: i32) -> Term {{
 }}
 fn place(z: i32, m: i32, n: i32) -> i32 {{
   let tap = m / params.ca;
-  return ((z * params.cb + n) * params.ca + m % params.ca) * TAPS + {_turned(lk)};
+  return {_weight("z", "n", "(m % params.ca)", lk)};
 }}
 fn channel(z: i32, n: i32) -> i32 {{ return 0; }}
 """
@@ -160,7 +160,7 @@ fn right(z: i32, n: i32, k: i32) -> f32 {{
 {"".join(f"  let j{d} = tap{d}(f{d}) + F{d} * t{d};" for d in AXES)}
   if ({any_of("j# >= K#")}) {{ return 0.0; }}
   let tap = (j0 * K1 + j1) * K2 + j2;
-  return w[(((z % params.groups) * params.cb + k % params.cb) * params.ca + n) * TAPS + {_turned(lk)}];
+  return w[{_weight("(z % params.groups)", "(k % params.cb)", "n", lk)}];
 }}
 """
     taps = "".join(_first_tap(axis, d, phases[d]) for d, axis in enumerate(lk.axes))
@@ -268,8 +268,10 @@ def _taps(lk: Link) -> str:
     )
 
 
-def _turned(lk: Link) -> str:
-    return "(TAPS - 1 - tap)" if lk.flip else "tap"
+def _weight(group: str, b: str, a: str, lk: Link) -> str:
+    """Where the weight between two channels lies at `tap`, or at the one that is turned to its place."""
+    tap = "(TAPS - 1 - tap)" if lk.flip else "tap"
+    return f"{group} * params.wg + {b} * params.wb + {a} * params.wa + {tap} * params.wt"
 
 
 def _quads(strides: tuple[int, ...], channels: int) -> bool:
@@ -285,10 +287,11 @@ def _b_channels(lk: Link, strides: tuple[int, ...], channels: int) -> Mapping[st
 def _numbers(lk: Link) -> dict[str, int]:
     a = dict(zip(("an", "ag", "ac", "ax0", "ax1", "ax2"), lk.a_strides, strict=True))
     b = dict(zip(("bn", "bg", "bc", "bx0", "bx1", "bx2"), lk.b_strides, strict=True))
+    w = dict(zip(("wg", "wb", "wa", "wt"), lk.w_strides, strict=True))
     along: dict[str, int] = {}
     for d, axis in enumerate(lk.axes):
         along |= {f"as{d}": axis.size, f"bs{d}": axis.out, f"pad{d}": axis.pad_lo}
-    return {"ca": lk.a_channels, "cb": lk.b_channels, **a, **b, **along}
+    return {"ca": lk.a_channels, "cb": lk.b_channels, **a, **b, **w, **along}
 
 
 __all__ = ["SOURCES", "gather", "scatter", "weights"]
