@@ -20,7 +20,7 @@ from ...plan import ConvPlan, Shape
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
-from . import conv_planes, conv_slabs, depthwise_first, depthwise_last, winograd, winograd_weights
+from . import conv_planes, conv_slabs, conv_weights_packed, depthwise_first, depthwise_last, winograd, winograd_weights
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
@@ -86,11 +86,11 @@ def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
         _gathered(plan, relation(plan, True), dy, w, None, dx)
     if want[1]:
         wide = computed(plan)
-        a, c = _last(plan, x, wide), _last(plan, dy, wide)
-        transposed = plan.direction is Direction.TRANSPOSED
+        a, c = memory.contiguous(x, wide), memory.contiguous(dy, wide)
+        transposed, first = plan.direction is Direction.TRANSPOSED, plan.layout is Layout.CHANNELS_FIRST
         if transposed:
             a, c = c, a
-        dw = _weights_gradient(relation(plan, transposed), a, c, w.shape).astype(w.dtype, copy=False)
+        dw = _weights_gradient(relation(plan, transposed), a, c, w.shape, first).astype(w.dtype, copy=False)
     if len(want) > 2 and want[2]:
         first = plan.layout is Layout.CHANNELS_FIRST
         axes = (0, *range(2, dy.ndim)) if first else tuple(range(dy.ndim - 1))
@@ -146,10 +146,15 @@ def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array)
         compute(how, x, weights, bias, y)
 
 
-def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape) -> Array:
-    """The gradient of a relation's weights from what it reads and the gradient of what it gives, channels last."""
+def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bool) -> Array:
+    """The gradient of a relation's weights from what it reads and the gradient of what it gives, channels first or last."""
     most = settings.current().winograd
-    if winograd_weights.declines(how, len(a), most) is None:
+    declined = winograd_weights.declines(how, len(a), most)
+    if declined and conv_weights_packed.takes(how, len(a), first):
+        return conv_weights_packed.weights_gradient(how, a, c, shape, first)
+    if first:
+        a, c = channels_last(a), channels_last(c)
+    if declined is None:
         return winograd_weights.weights_gradient(how, a, c, shape, winograd.tile_of(how, most))
     return weights_gradient(how, a, c, shape)
 

@@ -24,7 +24,7 @@ from .cache import functions
 from .contraction import NEST, Contraction, Tiles
 from .conv_gather import Relation, strides, three
 from .conv_pack import unpack
-from .conv_windows import classes_of
+from .conv_windows import classes_of, most_classes
 from .ir import Function, Value, module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -52,8 +52,8 @@ CHUNK_BYTES, CHUNK_PIXELS = 1 << 17, 256
 UNITS, SUMS_BYTES = 16, 1 << 22
 """Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes."""
 
-MERGED_PLACES = 1 << 12
-"""Places of one entry, of all taps together, that are worth a table."""
+MERGED_PLACES, MERGED_NUMBERS = 1 << 12, 1 << 16
+"""Places of one entry, of all taps together, that are worth a table; and of all entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     blocks, sums_bytes = groups * relation.blocks, math.prod(relation.packed_shape) * spec.bytes
     sums = max(min(UNITS // blocks, SUMS_BYTES // sums_bytes, len(chunks)), 1)
     bounds = np.arange(sums + 1, dtype=np.int64) * len(chunks) // sums
-    entries, places = _entries(relation, axes, a_steps)
+    entries, places = entries_of(relation, axes, a_steps, inputs, few_inputs(relation))
     fields = [
         relation.blocks,
         blocks,
@@ -139,31 +139,42 @@ def _boxes(sizes: Sequence[int], most: Sequence[int]) -> Numbers:
     return np.stack([part.ravel() for pair in zip(starts, ends, strict=True) for part in pair], 1)
 
 
-def _entries(relation: Relation, axes: Sequence[StridedAxis], a_steps: Sequence[int]) -> tuple[Numbers, Numbers]:
-    """The tables of entries and places. An entry is one tap with its input channels, and all windows that have it inside; or,
-    where these are too few for whole tiles, all taps and channels of some windows that have the same taps inside."""
+def few_inputs(relation: Relation) -> bool:
+    """Whether input channels are too few for whole tiles, and taps not too many to lie in tables."""
+    inputs = relation.parts[1]
+    if inputs >= relation.spec.rows(machine())[0] or relation.taps * inputs > MERGED_PLACES:
+        return False
+    return most_classes(relation.axes) * relation.taps * inputs <= MERGED_NUMBERS
+
+
+def entries_of(
+    relation: Relation, axes: Sequence[StridedAxis], a_steps: Sequence[int], channels: int, merged: bool
+) -> tuple[Numbers, Numbers]:
+    """The tables of entries and places. An entry is one tap with so many input channels, and all windows that have it inside; or,
+    `merged`, all taps and channels of some windows that have the same taps inside."""
     taps, inputs = relation.taps, relation.parts[1]
     grid = np.stack([k.ravel() for k in np.meshgrid(*[np.arange(axis.kernel) for axis in axes], indexing="ij")])
     start = sum((k * axis.dilation - axis.pad_lo) * step for k, axis, step in zip(grid, axes, a_steps[1:], strict=False))
     c_step = inputs * relation.spec.block(machine()) * relation.spec.bytes
-    of_channels = np.stack([np.arange(inputs) * relation.spec.bytes, np.arange(inputs) * (c_step // inputs)], 1)
-    regions = _regions(axes) if inputs < relation.spec.rows(machine())[0] and taps * inputs <= MERGED_PLACES else []
-    if not regions or sum(len(region[1]) for region in regions) * inputs > 1 << 16:
+    of_channels = np.arange(channels)[:, None] * [relation.spec.bytes, c_step // inputs]
+    if not merged:
         table = np.zeros((taps, ENTRY), np.int64)
         for a, (axis, k) in enumerate(zip(axes, grid, strict=True)):
             first = k * axis.dilation - axis.pad_lo
             table[:, 2 * a] = np.clip(-(first // axis.stride), 0, axis.out)
             table[:, 2 * a + 1] = np.clip((axis.size - 1 - first) // axis.stride + 1, 0, axis.out)
-        table[:, 6], table[:, 7], table[:, 9] = start, np.arange(taps) * c_step, inputs
+        table[:, 6], table[:, 7], table[:, 9] = start, np.arange(taps) * c_step, channels
         return table, of_channels.astype(np.int64)
-    rows, places, count = [], [], 0
-    for windows, inside in regions:
+    rows: list[list[int]] = []
+    places: list[Numbers] = [np.zeros((0, 2), np.int64)]
+    count = 0
+    for windows, inside in _regions(axes):
         number = np.ravel_multi_index(tuple(grid[:, inside]), [axis.kernel for axis in axes])
         place = np.stack([start[inside], number * c_step], 1)[:, None] + of_channels
         rows.append([*windows, 0, 0, count, len(inside) * inputs])
-        places.append(place.reshape(-1, 2))
+        places.append(place.reshape(-1, 2).astype(np.int64))
         count += len(inside) * inputs
-    return np.array(rows, np.int64), np.concatenate(places).astype(np.int64)
+    return np.array(rows, np.int64).reshape(-1, ENTRY), np.concatenate(places).astype(np.int64)
 
 
 def _regions(axes: Sequence[StridedAxis]) -> list[tuple[list[int], Numbers]]:
@@ -185,6 +196,7 @@ def correlate(spec: Contraction, machine: Machine) -> str:
     get = [f.field(f.geometry, k) for k in range(TABLES)]
     bounds, chunks, entries, places = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(4))
     width = tiles.block * spec.bytes
+    steps = [get[A_STEPS : A_STEPS + 4], get[B_STEPS : B_STEPS + 4]]
     with f.loop(f.begin, f.end) as unit:
         sums, block = unit // get[ALL_BLOCKS], unit % get[ALL_BLOCKS]
         group, number = block // get[BLOCKS], block % get[BLOCKS]
@@ -195,12 +207,13 @@ def correlate(spec: Contraction, machine: Machine) -> str:
         place = f.at(bounds, sums * 8)
         with f.loop(f.load("i64", place), f.load("i64", f.at(place, 8))) as chunk, f.loop(0, get[ENTRIES]) as entry:
             row = f.at(entries, entry * (8 * ENTRY))
-            ranges = _ranges(f, f.at(chunks, chunk * (8 * CHUNK)), row)
-            _entry(f, tiles, get, ranges, row, places, (a, b, c), lanes)
+            ranges = box_ranges(f, f.at(chunks, chunk * (8 * CHUNK)), row)
+            count = f.load("i64", f.at(row, 8 * (ENTRY - 1)))
+            add_entry(f, tiles, steps, ranges, row, places, (a, b, c), lanes, f.c, count)
     return module(f, *tiles.functions)
 
 
-def _ranges(f: Function, chunk: Value, entry: Value) -> list[tuple[Value, Value]]:
+def box_ranges(f: Function, chunk: Value, entry: Value) -> list[tuple[Value, Value]]:
     """The windows of a chunk that an entry is about: the first and how many along images, depth, height and width."""
     of, inside = ([f.load("i64", f.at(row, 8 * k)) for k in range(count)] for row, count in ((chunk, CHUNK), (entry, 6)))
     ranges = [(of[0], of[1] - of[0])]
@@ -210,26 +223,28 @@ def _ranges(f: Function, chunk: Value, entry: Value) -> list[tuple[Value, Value]
     return ranges
 
 
-def _entry(
+def add_entry(
     f: Function,
     tiles: Tiles,
-    get: list[Value],
+    steps: list[list[Value]],
     ranges: list[tuple[Value, Value]],
     entry: Value,
     places: Value,
     arrays: tuple[Value, Value, Value],
     lanes: Value,
+    zeros: Value,
+    count: Value,
 ) -> None:
-    """Add what one entry has in one chunk, tiles of places one after the other."""
+    """Add what one entry has in one chunk, tiles of its first `count` places one after the other."""
     rows = tiles.rows[0]
     a_places, c_places, nest = f.scratch("ptr", rows), f.scratch("ptr", rows), f.scratch("i64", NEST)
     some = (ranges[0][1] > 0) & (ranges[1][1] > 0) & (ranges[2][1] > 0) & (ranges[3][1] > 0)
     with f.when(some, likely=True):
-        a_start, c_start, begin, count = (f.load("i64", f.at(entry, 8 * k)) for k in range(6, ENTRY))
+        a_start, c_start, begin = (f.load("i64", f.at(entry, 8 * k)) for k in range(6, ENTRY - 1))
         a, b = f.at(arrays[0], a_start), arrays[1]
         for k, (first, number) in enumerate(ranges):
-            a, b = f.at(a, first * get[A_STEPS + k]), f.at(b, first * get[B_STEPS + k])
-            for part, value in enumerate((number, get[A_STEPS + k], get[B_STEPS + k])):
+            a, b = f.at(a, first * steps[0][k]), f.at(b, first * steps[1][k])
+            for part, value in enumerate((number, steps[0][k], steps[1][k])):
                 f.store(value, f.at(nest, 8 * (4 * part + k)))
         c = f.at(arrays[2], c_start)
         with f.loop(0, count, rows) as done:
@@ -239,4 +254,4 @@ def _entry(
                 f.store(f.at(a, f.load("i64", place)), f.at(a_places, m * 8))
                 f.store(f.at(c, f.load("i64", f.at(place, 8))), f.at(c_places, m * 8))
             whole = f.value("i64", 1)
-            tiles.call(f, rest, lanes, a_places, c_places, b, f.c, nest, whole)
+            tiles.call(f, rest, lanes, a_places, c_places, b, zeros, nest, whole)
