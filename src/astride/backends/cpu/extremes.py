@@ -115,7 +115,7 @@ class Scan:
     def start(self, first: Value, number: Value) -> None:
         """Begin again: `first` is the first tap inside the input, `number` its place in the window."""
         f, spec = self.f, self.spec
-        first = self._of(first)
+        first = self.of(first)
         self.value.set(first if spec.start is Start.FIRST_TAP else spec.worst(spec.start))
         if spec.tie is None:
             return
@@ -127,7 +127,7 @@ class Scan:
     def take(self, tap: Value, number: Value) -> None:
         """Look at the next tap."""
         f, spec = self.f, self.spec
-        tap = self._of(tap)
+        tap = self.of(tap)
         if spec.tie is None or not spec.together:
             best = self.value.get()
             self.value.set(f.select(self._wins(tap, best), tap, best))
@@ -157,7 +157,8 @@ class Scan:
     def no_offset(self) -> Value:
         return self.f.value(vector(self.lanes, f"i{8 * self.spec.offsets}"), -1)
 
-    def _of(self, tap: Value) -> Value:
+    def of(self, tap: Value) -> Value:
+        """What is compared of a tap."""
         return absolute(self.f, tap) if self.spec.magnitude else tap
 
     def _wins(self, tap: Value, best: Value) -> Value:

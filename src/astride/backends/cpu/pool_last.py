@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .contraction import prefetch
 from .extremes import Extreme, Matching
 from .gradients import Gather, Gradient
 from .ir import Function, Value, module
@@ -65,9 +66,9 @@ def forward_rows(name: str, spec: Spec, machine: Machine, *, private: bool = Fal
             results = Place(f.b, f.c).moved(f, spec, place)
             some = (axes[0].count * axes[1].count * axes[2].count) > 0
             with f.when(some, likely=True) as none:
-                over_channels(f, channels, lanes, count, _over_taps(f, spec, axes, kernel, steps, x, place, results))
+                over_channels(f, channels, lanes, count, over_taps(f, spec, axes, kernel, steps, x, place, results))
                 with none.otherwise():
-                    over_channels(f, channels, lanes, count, _without_taps(f, spec, axes, results))
+                    over_channels(f, channels, lanes, count, without_taps(f, spec, axes, results))
     return f
 
 
@@ -75,7 +76,7 @@ Body = Callable[[Value, int, int], None]
 """Compute `blocks` vectors of `lanes` channels from channel number `c` on."""
 
 
-def _over_taps(
+def over_taps(
     f: Function,
     spec: Spec,
     axes: tuple[Window, Window, Window],
@@ -84,7 +85,9 @@ def _over_taps(
     x: Value,
     place: Value,
     results: Place,
+    ahead: Value | None = None,
 ) -> Body:
+    """One window, tap by tap. The cache is told of what lies `ahead` bytes further, if anything."""
     number = spec.number
     first = first_number(f, axes, kernel)
 
@@ -97,7 +100,10 @@ def _over_taps(
 
         def visit(pointer: Value, tap: Value) -> None:
             for k, state in enumerate(states):
-                state.take(number.load(f, f.at(pointer, k * lanes * number.bytes), lanes), tap)
+                here = f.at(pointer, k * lanes * number.bytes)
+                if ahead is not None:
+                    prefetch(f, f.at(here, ahead))
+                state.take(number.load(f, here, lanes), tap)
 
         walk(f, axes, kernel, steps, base, visit)
         for k, state in enumerate(states):
@@ -106,7 +112,9 @@ def _over_taps(
     return body
 
 
-def _without_taps(f: Function, spec: Spec, axes: tuple[Window, Window, Window], results: Place) -> Body:
+def without_taps(f: Function, spec: Spec, axes: tuple[Window, Window, Window], results: Place) -> Body:
+    """One window without a tap inside the input."""
+
     def body(c: Value, lanes: int, blocks: int) -> None:
         state = new_state(f, spec, lanes)
         for k in range(blocks):
@@ -177,7 +185,7 @@ def blocks(spec: Spec | Gradient, machine: Machine) -> int:
 def over_channels(f: Function, channels: Value, lanes: int, blocks: int, body: Body) -> None:
     """All channels: in blocks of several vectors, then single vectors, then what is left. A channel may be computed twice."""
     done = f.variable("i64", 0)
-    for count in dict.fromkeys((blocks, 1)):
+    for count in dict.fromkeys((blocks, 2 if blocks == 4 else 1, 1)):
         start = done.get()
         end = start + (channels - start) // (count * lanes) * (count * lanes)
         with f.loop(start, end, count * lanes) as c:

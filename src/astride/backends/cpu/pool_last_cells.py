@@ -48,10 +48,12 @@ class Cells:
 
     def windows(self) -> list[Triple]:
         """How many windows back each window lies that has pixels of the cell, the farthest first."""
-        return list(itertools.product(*(range(n - 1, -1, -1) for n in self.back)))
+        a, b, c = (range(n - 1, -1, -1) for n in self.back)
+        return list(itertools.product(a, b, c))
 
     def pixels(self) -> list[Triple]:
-        return list(itertools.product(*(range(s) for s in self.stride)))
+        a, b, c = (range(s) for s in self.stride)
+        return list(itertools.product(a, b, c))
 
     def tap(self, pixel: Triple, window: Triple) -> int | None:
         """The number of the tap that a pixel of the cell is in a window; None if it is none."""
@@ -200,21 +202,19 @@ class Cell:
 
     def ask(self) -> None:
         """Which windows and pixels are there, and the windows' shares."""
-        f, code, cells = self.f, self.code, self.cells
+        code, cells = self.code, self.cells
         there = [[self._along(axis, w, code.out[axis]) for w in range(n)] for axis, n in enumerate(cells.back)]
         pixels = [
             [(self.first[axis] + p).below(code.size[axis]) for p in range(n)] for axis, n in enumerate(cells.stride)
         ]
         self._there = {w: there[0][w[0]] & there[1][w[1]] & there[2][w[2]] for w in self.windows}
         self._seen = {p: pixels[0][p[0]] & pixels[1][p[1]] & pixels[2][p[2]] for p in self.pixels}
-        self._shares = {w: code.share for w in self.windows}
+        self._shares = dict.fromkeys(self.windows, code.share)
         if self.spec.kind in ("share", "norm"):
             parts = [[self._part(axis, w, there[axis][w]) for w in range(n)] for axis, n in enumerate(cells.back)]
             self._shares = {
                 w: (parts[0][w[0]] * parts[1][w[1]] * parts[2][w[2]] * code.factor).to(self.spec.share) for w in self.windows
             }
-        for values in (self._there, self._seen, self._shares):
-            assert all(isinstance(value, Value) and value.f is f for value in values.values())
 
     def _along(self, axis: int, back: int, out: Value) -> Value:
         return (self.places[axis] - back).below(out)

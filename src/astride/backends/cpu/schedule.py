@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Layout, Reduce
-from . import line_direct, line_quick, pool_first, pool_last, pool_planes, schedule_planes
+from . import line_direct, line_quick, pool_first, pool_last, pool_last_quick, pool_planes, schedule_planes
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .extremes import Extreme, Matching
@@ -162,8 +162,14 @@ def _forward_last(plan: PoolPlan, spec: Spec, channels: int) -> tuple[int, Geome
     few = 0 < channels < FEW and channels * machine().vector_bytes <= 256
     if few and _way(plan, spec, _shape(plan, spec), channels) is not None:
         return _forward_first(plan, spec, channels)
-    (address,) = functions(f"pool_last_{plan.reduce}", spec, lambda: pool_last.forward(spec, machine()), ("forward",))
     shape = _shape(plan, spec)
+    whole = pool_last_quick.way_of(spec, shape.kernels)
+    (address,) = functions(
+        f"pool_last_{plan.reduce}",
+        (spec, whole),
+        lambda: pool_last_quick.forward(spec, whole, machine()) if whole else pool_last.forward(spec, machine()),
+        ("forward",),
+    )
     return address, Geometry(shape.fields(channels, factor_of(plan)), shape.tables)
 
 
