@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..backends.webgpu.commands import CommandBuffer
     from ..backends.webgpu.device import Device
     from ..backends.webgpu.tensor import Tensor
+    from .convolution import Convolution, ConvolutionGradient, ConvolutionTranspose, ConvolutionTransposeGradient
     from .kernel import Kernel
     from .pooling import (
         DilatedPoolingMax,
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 
 LAZY = {
     "CommandBuffer": "..backends.webgpu.commands",
+    "Convolution": ".convolution",
+    "ConvolutionGradient": ".convolution",
+    "ConvolutionTranspose": ".convolution",
+    "ConvolutionTransposeGradient": ".convolution",
     "Device": "..backends.webgpu.device",
     "DilatedPoolingMax": ".pooling",
     "DilatedPoolingMaxGradient": ".pooling",
@@ -59,6 +64,10 @@ LAZY = {
 
 __all__ = [
     "CommandBuffer",
+    "Convolution",
+    "ConvolutionGradient",
+    "ConvolutionTranspose",
+    "ConvolutionTransposeGradient",
     "Device",
     "DilatedPoolingMax",
     "DilatedPoolingMaxGradient",

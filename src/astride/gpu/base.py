@@ -17,7 +17,7 @@ import numpy as np
 from ..backends.protocol import Array
 from ..backends.webgpu.device import Device
 from ..backends.webgpu.tensor import DTYPES, Tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentError, AstrideError
 
 FORMAT, VERSION = "astride.gpu.kernel", 1
 ARRAY_BYTES_MAX = 128 << 20
@@ -56,7 +56,7 @@ class DeviceKernel:
         if getattr(self, "_ready", False):
             try:
                 self.check()
-            except ArgumentError:
+            except AstrideError:
                 object.__setattr__(self, name, before)
                 raise
 

@@ -15,6 +15,10 @@ from . import safetensors
 from .base import DeviceKernel, _described
 
 KERNELS: dict[str, str] = {
+    "Convolution": "convolution",
+    "ConvolutionGradient": "convolution",
+    "ConvolutionTranspose": "convolution",
+    "ConvolutionTransposeGradient": "convolution",
     "DilatedPoolingMax": "pooling",
     "DilatedPoolingMaxGradient": "pooling",
     "PoolingAverage": "pooling",
