@@ -70,6 +70,19 @@ def test_whole_numbers_are_exact(case: Any) -> None:
     assert np.array_equal(computed(plan, x, dy, 2), expected(plan, x, dy))
 
 
+@pytest.mark.parametrize("tile", FORMS)
+@pytest.mark.parametrize("case", [*SHAPES, ((1, 5, 80, 3), 17, 1, 1)], ids=str)
+def test_channels_first_give_the_same(case: Any, tile: int) -> None:
+    plan, x, dy = made(np.random.default_rng(6), case, "float32")
+    how, shape = relation(plan, False), plan.weight_shape
+    a, b = (np.ascontiguousarray(np.moveaxis(array, -1, 1)) for array in (x, dy))
+    dw = computed(plan, x, dy, tile)
+    assert np.array_equal(winograd_weights.weights_gradient(how, a, b, shape, tile, True), dw)
+    a[0, 0, 0, 0] = x[0, 0, 0, 0] = np.inf
+    bad = winograd_weights.weights_gradient(how, a, b, shape, tile, True)
+    assert np.array_equal(bad, computed(plan, x, dy, tile), equal_nan=True)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("case", SHAPES[1:5], ids=str)
 def test_what_is_not_finite_lies_where_windows_have_it(case: Any, bad: float) -> None:

@@ -149,13 +149,12 @@ def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array)
 def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bool) -> Array:
     """The gradient of a relation's weights from what it reads and the gradient of what it gives, channels first or last."""
     most = settings.current().winograd
-    declined = winograd_weights.declines(how, len(a), most)
-    if declined and conv_weights_packed.takes(how, len(a), first):
+    if winograd_weights.declines(how, len(a), most) is None:
+        return winograd_weights.weights_gradient(how, a, c, shape, winograd.tile_of(how, most), first)
+    if conv_weights_packed.takes(how, len(a), first):
         return conv_weights_packed.weights_gradient(how, a, c, shape, first)
     if first:
         a, c = channels_last(a), channels_last(c)
-    if declined is None:
-        return winograd_weights.weights_gradient(how, a, c, shape, winograd.tile_of(how, most))
     return weights_gradient(how, a, c, shape)
 
 

@@ -50,7 +50,8 @@ def declines(relation: Relation, most: int) -> str | None:
     """Why a relation is not computed with tiles of at most `most` outputs along a side; None if it is."""
     if most not in FORMS:
         return "Winograd's form is switched off"
-    if len(relation.axes) != 2 or any((a.kernel, a.stride, a.dilation, a.input_dilation) != (3, 1, 1, 1) for a in relation.axes):
+    steps = [(axis.kernel, axis.stride, axis.dilation, axis.input_dilation) for axis in relation.axes]
+    if len(steps) != 2 or any(step != (3, 1, 1, 1) for step in steps):
         return "windows are not 3x3 with stride 1"
     _, inputs, outputs = relation.parts
     if relation.depthwise or min(inputs, outputs) < LEAST:

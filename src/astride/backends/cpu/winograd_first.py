@@ -1,5 +1,5 @@
-"""What Winograd's kernel does for one unit where the channels come first: tiles of one row, some at a time, are brought in and
-out through small arrays with the channels last."""
+"""Winograd's tiles where the channels come first: those of one row, some at a time, are brought in and out through small arrays
+with the channels last."""
 
 from __future__ import annotations
 
@@ -25,52 +25,84 @@ def room(spec: Contraction, tile: int, machine: Machine) -> int:
     return max(pixels, tile * TOGETHER * tile * spec.block(machine)) * spec.bytes
 
 
+class Window:
+    """Writes how pixels of some tiles of one row become a small array of one vector of channels: a tile has `size` x `size`
+    pixels, and it is `tile` pixels from one to the next."""
+
+    def __init__(self, f: Function, spec: Contraction, lanes: int, tile: int, size: int) -> None:
+        self.f, self.spec, self.lanes, self.tile, self.size = f, spec, lanes, tile, size
+        self.vector, self.columns = lanes * spec.bytes, TOGETHER * tile + size - tile
+
+    def bring(
+        self,
+        moved: Value,
+        x: Value,
+        at: tuple[Value, Value],
+        sizes: tuple[Value, Value],
+        steps: tuple[Value, Value],
+        tiles: Value,
+        channels: Value,
+    ) -> None:
+        """The pixels of so many tiles from row and column `at` of an image on; zeros outside. `steps` are the bytes from a row
+        and from a channel to the next."""
+        f, (top, left), zero = self.f, at, self.f.value("i64", 0)
+        columns = tiles * self.tile + (self.size - self.tile)
+        begin = f.smaller(f.larger(-left, 0), columns)
+        end = f.larger(f.smaller(sizes[1] - left, columns), begin)
+        for i in range(self.size):
+            to = f.at(moved, i * self.columns * self.vector)
+            with f.when((top + i).below(sizes[0]), likely=True) as outside:
+                self._clear(to, zero, begin)
+                of = f.at(x, (top + i) * steps[0] + (left + begin) * self.spec.bytes)
+                here, vector_ = f.at(to, begin * self.vector), f.value("i64", self.vector)
+                f.call("void", "move", of, here, channels, end - begin, steps[1], vector_, zero)
+                self._clear(to, end, columns)
+                with outside.otherwise():
+                    self._clear(to, zero, columns)
+
+    def _clear(self, to: Value, begin: Value, end: Value) -> None:
+        with self.f.loop(begin, end) as column:
+            self.f.store(self.f.value(vector(self.lanes, self.spec.kind), 0), self.f.at(to, column * self.vector))
+
+    def fill(self, table: Value, moved: Value, nth: Value) -> None:
+        """Fill a table with the places of a tile's pixels."""
+        for k in range(self.size**2):
+            i, j = divmod(k, self.size)
+            place = self.f.at(moved, (nth * self.tile + (i * self.columns + j)) * self.vector)
+            self.f.store(place, self.f.at(table, 8 * k))
+
+
+@contextmanager
+def parts(f: Function, in_row: Value, first: Value, last: Value) -> Iterator[tuple[Value, Value]]:
+    """Tiles `first` to `last` in parts that lie in one row each: a part's first tile and its end."""
+    with f.loop(first // in_row, (last - 1) // in_row + 1) as row:
+        begin, end = f.larger(row * in_row, first), f.smaller((row + 1) * in_row, last)
+        with f.loop(begin, end, TOGETHER) as start:
+            yield start, f.smaller(start + TOGETHER, end)
+
+
 class UnitFirst(Unit):
     """Writes what is done for one unit. Between scratch memory and planes `move` transposes."""
 
     def __init__(self, f: Function, form: Form, machine: Machine) -> None:
         super().__init__(f, form, machine)
         self.functions.append(mover(form.spec.kind, machine))
-        self.columns = TOGETHER * self.tile + self.size - self.tile
+        self.window = Window(f, form.spec, self.lanes, self.tile, self.size)
 
     def transform(self, first: Value, last: Value, group: Value, memory: Value) -> None:
         """Transform the pixels of tiles `first` to `last`."""
         f, bytes_, tile = self.f, self.spec.bytes, self.tile
         moved = f.at(memory, (self.point + self.product) * self.size**2)
-        with self._parts(first, last) as (begin, end), f.loop(0, self.inputs, self.lanes) as channel:
+        sizes, steps = (self.height, self.width), (self.x_row, self.x_channel)
+        with parts(f, self.in_row, first, last) as (begin, end), f.loop(0, self.inputs, self.lanes) as channel:
             n, row, column = self._place(begin)
             x = f.at(f.a, n * self.x_image + group * self.x_group + channel * self.x_channel)
             channels = f.smaller(self.inputs - channel, f.value("i64", self.lanes))
             at = (row * tile - self.pad_y, column * tile - self.pad_x)
-            self._bring(x, at, (end - begin) * tile + (self.size - tile), channels, moved)
+            self.window.bring(moved, x, at, sizes, steps, end - begin, channels)
             with f.loop(begin, end) as t:
-                for k in range(self.size**2):
-                    i, j = divmod(k, self.size)
-                    place = f.at(moved, ((t - begin) * tile + (i * self.columns + j)) * self.vector)
-                    f.store(place, f.at(self.pixels, 8 * k))
-                to = f.at(memory, self.offset(t - first) + channel * (self.rows * bytes_))
-                self.spread(to, channels)
-
-    def _bring(self, x: Value, at: tuple[Value, Value], columns: Value, channels: Value, moved: Value) -> None:
-        """A vector of channels of the rows and columns from `at` on; zeros outside the image."""
-        f, (top, left), zero = self.f, at, self.f.value("i64", 0)
-        begin = f.smaller(f.larger(-left, 0), columns)
-        end = f.larger(f.smaller(self.width - left, columns), begin)
-        for i in range(self.size):
-            to = f.at(moved, i * self.columns * self.vector)
-            with f.when((top + i).below(self.height), likely=True) as outside:
-                self._clear(to, zero, begin)
-                of = f.at(x, (top + i) * self.x_row + (left + begin) * self.spec.bytes)
-                here, vector_ = f.at(to, begin * self.vector), f.value("i64", self.vector)
-                f.call("void", "move", of, here, channels, end - begin, self.x_channel, vector_, zero)
-                self._clear(to, end, columns)
-                with outside.otherwise():
-                    self._clear(to, zero, columns)
-
-    def _clear(self, to: Value, begin: Value, end: Value) -> None:
-        f = self.f
-        with f.loop(begin, end) as column:
-            f.store(f.value(vector(self.lanes, self.spec.kind), 0), f.at(to, column * self.vector))
+                self.window.fill(self.pixels, moved, t - begin)
+                self.spread(f.at(memory, self.offset(t - first) + channel * (self.rows * bytes_)), channels)
 
     def give(self, chunk: tuple[Value, Value], group: Value, block: Value, products: Value) -> None:
         """Transform one block's products into the chunk's outputs."""
@@ -79,7 +111,7 @@ class UnitFirst(Unit):
         steps = f.value("i64", TOGETHER * tile * pixel), f.value("i64", pixel)
         whole = f.value("i64", tile), f.value("i64", tile)
         channels = f.smaller(self.outputs - block * self.block, f.value("i64", self.block))
-        with self._parts(*chunk) as (begin, end):
+        with parts(f, self.in_row, *chunk) as (begin, end):
             with f.loop(begin, end) as t:
                 of = f.at(products, (t - chunk[0]) * pixel)
                 self.gather(t, of, group, block, f.at(moved, (t - begin) * (tile * pixel)), steps, whole)
@@ -91,16 +123,6 @@ class UnitFirst(Unit):
                 to = f.at(y, (top + i) * self.y_row + left * self.spec.bytes)
                 of, zero = f.at(moved, i * steps[0]), f.value("i64", 0)
                 f.call("void", "move", of, to, columns, channels, steps[1], self.y_channel, zero)
-
-    @contextmanager
-    def _parts(self, first: Value, last: Value) -> Iterator[tuple[Value, Value]]:
-        """Tiles `first` to `last` in parts that lie in one row each: a part's first tile and its end."""
-        f = self.f
-        with f.loop(first // self.in_row, (last - 1) // self.in_row + 1) as row:
-            begin = f.larger(row * self.in_row, first)
-            end = f.smaller((row + 1) * self.in_row, last)
-            with f.loop(begin, end, TOGETHER) as start:
-                yield start, f.smaller(start + TOGETHER, end)
 
     def ahead(self, chunk: tuple[Value, Value], group: Value, block: Value) -> Callable[[], None]:
         """Nothing: rows of planes are read in order."""

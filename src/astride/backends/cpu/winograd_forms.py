@@ -1,7 +1,7 @@
 """Winograd's forms of a 3-wide window of stride 1, as matrices, and a tile transformed by one in registers.
 
-F(m, 3) gives m outputs of a row from m + 2 inputs d and 3 weights g as A ((G g) * (B d)) with m + 2 products instead of 3 m; over
-an image it is taken along both axes. Matrices: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks (2015),
+F(m, 3) gives m outputs of a row from m + 2 inputs d and 3 weights g as A ((G g) * (B d)) with m + 2 products instead of 3 m;
+over an image it is taken along both axes. Matrices: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks (2015),
 section 4. Those of F(2, 3) hold 0, 1, -1 and 1/2 alone, so whole numbers stay exact; F(4, 3) rounds even them.
 """
 

@@ -71,7 +71,7 @@ class Products:
     def _flush(self, f: Function, sums: list[list[Variable]], add: Value) -> None:
         """Bring the sums to C, added to what is there or instead of it."""
         kind, width = sums[0][0].type, self.lanes * self.spec.bytes
-        places = [(f.at(f.c, (m * self.vectors + k) * width), total) for m, row in enumerate(sums) for k, total in enumerate(row)]
+        places = [(f.at(f.c, nth * width), total) for nth, total in enumerate(total for row in sums for total in row)]
         with f.when(add.ne(0)):
             for place, total in places:
                 total.set(f.load(kind, place) + total.get())

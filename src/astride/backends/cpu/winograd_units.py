@@ -29,8 +29,8 @@ FIELDS = (
     "x_channel", "y_channel", "inputs", "outputs", "vectors", "blocks", "point", "product",
 )  # fmt: skip
 """Fields of the geometry, then the offset of a table of zeros, which pixels outside the image read. Sizes are in bytes where
-they are steps through x, y or scratch memory: `slot` of one slot, `point` from one point of transformed pixels to the next, with
-the products behind the last, `product` the same for those. `vectors` of inputs, `blocks` of outputs, each in a group."""
+they are steps through x, y or scratch memory: `slot` of one slot, `point` from one point of transformed pixels to the next,
+with the products behind the last, `product` the same for those. `vectors` of inputs, `blocks` of outputs, each in a group."""
 
 BIAS, FLAGS = slots.FIRST_FREE, slots.FIRST_FREE + 1
 """Words of a call: where the bias lies, and a byte for each tile, 1 where something is not finite."""
