@@ -16,7 +16,7 @@ from tests.compare import assert_same
 import astride
 from astride import dispatch
 from astride.backends import backend
-from astride.backends.webgpu import pooling
+from astride.backends.webgpu import pooling, scan
 from astride.backends.webgpu.device import LIMITS
 from astride.plan import PoolPlan
 
@@ -133,10 +133,47 @@ def test_what_is_declined_has_a_reason(changes: dict[str, Any], reason: str) -> 
     assert reason in (pooling.declines(replace(plan, **changes)) or "")
 
 
-def test_loops_stay_within_what_drivers_run() -> None:
-    small, large = (astride.plan("max_pool", (1, 1, n, n), kernel=n) for n in (160, 300))
-    assert pooling.refusal(small) is None  # type: ignore[arg-type]
-    assert "65535 times" in (pooling.refusal(large) or "")  # type: ignore[arg-type]
+@pytest.mark.parametrize("op", OPERATORS[:-1])
+def test_long_loops_run_in_parts(device: Any, monkeypatch: pytest.MonkeyPatch, op: str) -> None:
+    """As if drivers stopped after 8 turns: variables are handed on from one dispatch to the next."""
+    names: list[int] = []
+    true = scan.parts
+
+    def counted(*loops: int) -> list[dict[str, int]]:
+        names.append(len(found := list(true(*loops))))
+        return found
+
+    monkeypatch.setattr(pooling, "LOOP_MAX", 8)
+    monkeypatch.setattr(scan, "LOOP_MAX", 8)
+    monkeypatch.setattr(pooling, "parts", counted)
+    pooling.refusal.cache_clear()
+    try:
+        computed = [check(random_inputs(op, seed), f"{op} {seed}") for seed in range(100, 130)]
+    finally:
+        pooling.refusal.cache_clear()
+    assert any(computed) and max(names) > 1
+
+
+@pytest.mark.parametrize("reduce", ["max_pool", "avg_pool"])
+def test_a_window_of_more_taps_than_drivers_loop(device: Any, reduce: str) -> None:
+    """The greatest value and the ones that count stand behind tap 65,535."""
+    x = np.zeros((1, 2, 300, 300), np.float32)
+    x[0, 0, 299, 298] = 9
+    x[0, 1, 250:, :] = 1
+    plan = astride.plan(reduce, x.shape, kernel=300)
+    dy = np.array([3, 5], np.float32).reshape(1, 2, 1, 1) * (1 if reduce == "max_pool" else 90_000)
+    results = []
+    for name in ("webgpu", "reference"):
+        y, saved = dispatch.forward(plan, x, save=True, backend=name)
+        assert saved is not None
+        results.append((y, dispatch.backward(plan, dy, saved, backend=name)[0]))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_windows_too_large_for_any_split_are_declined() -> None:
+    plan = astride.plan("max_pool", (1, 1, 2, 70_000), kernel=(2, 70_000))
+    assert "65535 times" in (pooling.refusal(plan) or "")  # type: ignore[arg-type]
 
 
 def test_the_device_has_no_more_than_the_default_limits(device: Any) -> None:

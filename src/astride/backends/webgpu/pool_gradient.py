@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...plan.kinds import NEARNESS, LpForm, Nan, Reduce, Tie, ZeroWindow
-from .pool_forward import tables_of
+from .pool_forward import parted, tables_of
 from .pool_rule import NUMBERS, SPECIAL, Rule, better, factor, norm_functions, norm_scale
 from .program import Program, flat_program
+from .scan import Scan
 from .windows import Form, declarations, over_taps, over_windows, pixel_of, window_of
 
 SIGN = "fn sign_of(v: T) -> T { return select(select(select(T(0.0), T(1.0), v > T(0.0)), T(-1.0), v < T(0.0)), v, odd(v)); }\n"
@@ -38,27 +39,32 @@ def prepares(rule: Rule) -> bool:
 def preparation(form: Form, rule: Rule) -> Program:
     """x, table, dy -> `best` of each window and its `share`: dy, divided among equals where it is; the sum of a weighted mean."""
     wide = "vec4<f32>" if form.vector else "f32"
-    inputs = [("x", form.element), ("table", "i32"), ("dy", form.element)]
-    if rule.reduce is Reduce.STOCHASTIC_MEAN:
-        body = "var total = T(0.0);\n" + over_taps(form, "total += v;\n") + "best[i] = total;\nshare[i] = T(dy[i]);\n"
-    else:
-        wins = better(rule, "v", "found") + (" | odd(v)" if rule.nan is Nan.PROPAGATED else " | odd(found)")
-        worst = "infinity()" if rule.reduce is Reduce.MIN else "-infinity()"
-        begin = worst if rule.nan is Nan.PROPAGATED else "nothing()"
-        body = f"var found = T({begin});\n" + over_taps(form, f"found = select(found, v, {wins});\n")
-        body += "best[i] = found;\nvar part = T(dy[i]);\n"
-        if rule.tie is Tie.EQUAL_SHARE:
-            body += "var equals = T(0.0);\n" + over_taps(form, "equals += select(T(0.0), T(1.0), same(v, found));\n")
-            body += "part = select(part / equals, T(nothing()), equals == T(0.0));\n"
-        body += "share[i] = part;\n"
+    inputs, outputs = [("x", form.element), ("table", "i32"), ("dy", form.element)], [("best", wide), ("share", wide)]
+    body = window_of(form) + preparing(form, rule).text(form)
     names = (*declarations(form), *NUMBERS)
-    text = window_of(form) + body
-    return flat_program("pool_windows", inputs, [("best", wide), ("share", wide)], text, names, functions=form.types + SPECIAL)
+    return flat_program("pool_windows", inputs, *parted(form, outputs, body, names), functions=form.types + SPECIAL)
+
+
+def preparing(form: Form, rule: Rule) -> Scan:
+    """The scan of `preparation`."""
+    if rule.reduce is Reduce.STOCHASTIC_MEAN:
+        loops = over_taps(form, "total += v;\n")
+        return Scan((("total", "T", "T(0.0)"),), (("", loops),), "best[i] = total;\nshare[i] = T(dy[i]);\n")
+    wins = better(rule, "v", "found") + (" | odd(v)" if rule.nan is Nan.PROPAGATED else " | odd(found)")
+    worst = "infinity()" if rule.reduce is Reduce.MIN else "-infinity()"
+    begin = worst if rule.nan is Nan.PROPAGATED else "nothing()"
+    variables, part = [("found", "T", f"T({begin})")], "T(dy[i])"
+    steps = [("", over_taps(form, f"found = select(found, v, {wins});\n"))]
+    if rule.tie is Tie.EQUAL_SHARE:
+        variables.append(("equals", "T", "T(0.0)"))
+        steps.append(("", over_taps(form, "equals += select(T(0.0), T(1.0), same(v, found));\n")))
+        part = f"select({part} / equals, T(nothing()), equals == T(0.0))"
+    return Scan(tuple(variables), tuple(steps), f"best[i] = found;\nshare[i] = {part};\n")
 
 
 @lru_cache(maxsize=512)
 def program(form: Form, rule: Rule) -> Program:
-    """dy or `share`, table, and what the rule needs of factors, offsets, x, y and `best` -> dx."""
+    """dy or `share`, table, and what the rule needs of factors, offsets, x, y and `best` -> dx; state in parts."""
     wide = "vec4<f32>" if form.vector else "f32"
     first = prepares(rule)
     inputs = [("share", wide) if first else ("dy", form.element), ("table", "i32")]
@@ -67,13 +73,19 @@ def program(form: Form, rule: Rule) -> Program:
     inputs += [("x", form.element)] if needs_x(rule) else []
     inputs += [("y", form.element)] if needs_y(rule) else []
     inputs += [("best", wide)] if first else []
-    begin, each, end = _terms(form, rule)
     functions = form.types + SPECIAL
     if rule.reduce is Reduce.LP:
         functions += SIGN if rule.infinite else norm_functions(rule)
-    body = pixel_of(form) + "var total = T(0.0);\n" + begin + over_windows(form, each) + end + "dx[i] = E(total);\n"
-    names = (*declarations(form), *NUMBERS, *tables_of(form, rule))
-    return flat_program(f"{rule.reduce}_pool_gradient", inputs, [("dx", form.element)], body, names, functions=functions)
+    body, names = pixel_of(form) + gathering(form, rule).text(form), (*declarations(form), *NUMBERS, *tables_of(form, rule))
+    parts = parted(form, [("dx", form.element)], body, names)
+    return flat_program(f"{rule.reduce}_pool_gradient", inputs, *parts, functions=functions)
+
+
+def gathering(form: Form, rule: Rule) -> Scan:
+    """The scan over the windows that read a pixel."""
+    here, each, end = _terms(form, rule)
+    variables = [("total", "T", "T(0.0)"), *([("sent", "B", "B(false)")] if "sent" in each else [])]
+    return Scan(tuple(variables), ((here, over_windows(form, each)),), end + "dx[i] = E(total);\n")
 
 
 def _terms(form: Form, rule: Rule) -> tuple[str, str, str]:
@@ -115,4 +127,4 @@ def _norm(form: Form, rule: Rule, here: str) -> tuple[str, str, str]:
     bare = (
         f"let left = power_less({base});\nlet bare = select(T(0.0), T(nothing()), odd(left) | (abs(left) == T(infinity())));\n"
     )
-    return here + "var sent = B(false);\n", each, bare + "total = select(bare, total, sent);\n"
+    return here, each, bare + "total = select(bare, total, sent);\n"

@@ -46,6 +46,11 @@ class Rule:
         return self.reduce is Reduce.STOCHASTIC
 
     @property
+    def twofold(self) -> bool:
+        """Whether it goes over a window's taps twice."""
+        return self.draws or (self.reduce is Reduce.LP and not self.infinite and self.lp_scaled)
+
+    @property
     def divides(self) -> bool:
         return self.reduce is Reduce.AVERAGE
 

@@ -19,6 +19,7 @@ from .commands import CommandBuffer
 from .device import LOOP_MAX, Device
 from .pool_rule import Rule, numbers_of, rule_of
 from .program import Program
+from .scan import Scan, parts
 from .tensor import Tensor
 from .windows import Form, form_of, geometry, taps_between, taps_inside, turns_over_taps, turns_over_windows
 
@@ -61,12 +62,9 @@ def refusal(plan: PoolPlan) -> str | None:
         return "counts positions in 32 bits"
     if any(_listed(axis, plan.edge) > TABLE_MAX for axis in plan.axes):
         return f"lists the taps that read a pixel, at most {TABLE_MAX} an axis"
-    taps = 2 * turns_over_taps(plan.axes)
-    if taps > LOOP_MAX:
-        return f"an invocation loops {LOOP_MAX} times at most, not {taps}: the kernel is too large"
-    windows = turns_over_windows(plan.axes, plan.edge)
-    if windows > LOOP_MAX:
-        return f"an invocation loops {LOOP_MAX} times at most, not {windows}: too many windows read a pixel"
+    for what, (_, inner) in (("taps", turns_over_taps(plan.axes)), ("windows", turns_over_windows(plan.axes, plan.edge))):
+        if inner >= LOOP_MAX:
+            return f"an invocation loops {LOOP_MAX} times at most: too many {what} along the inner axes"
     return None
 
 
@@ -86,61 +84,85 @@ def encode_forward(
     commands: CommandBuffer, plan: PoolPlan, x: Tensor, uniform: Tensor | None = None, *, save: bool = False
 ) -> tuple[Tensor, Kept]:
     """Encode a plan that `refusal` does not refuse. With `save`, keep what `encode_backward` needs."""
-    device, rule, form = commands.device, rule_of(plan), form_for(plan, x.shape)
+    device, rule = commands.device, rule_of(plan)
+    loops = turns_over_taps(plan.axes)
+    form = form_for(plan, x.shape, 1 + rule.twofold, loops)
     shapes = (x.shape,) if uniform is None else (x.shape, uniform.shape)
     y = device.empty(plan.output_shape(*shapes), plan.dtype)
     picks = rule.picks and (save or rule.draws)
     offsets = device.empty(y.shape, "uint32") if picks else None
     inputs = [x, *_tables(device, plan, rule), *([uniform] if rule.draws and uniform is not None else [])]
     outputs = [y] if offsets is None else [y, offsets]
-    _run(commands, pool_forward.program(form, rule, save), inputs, outputs, y, plan, x.shape, rule)
+    scan = pool_forward.scan(form, rule, picks)
+    _run(commands, pool_forward.program(form, rule, save), inputs, outputs, _Over(y, plan, x.shape, form, rule, scan, loops))
     keeps_x, keeps_y = save and pool_gradient.needs_x(rule), save and pool_gradient.needs_y(rule)
     return y, Kept(offsets if save else None, x if keeps_x else None, y if keeps_y else None)
 
 
 def encode_backward(commands: CommandBuffer, plan: PoolPlan, dy: Tensor, kept: Kept, x_shape: Shape) -> Tensor:
     """Encode the gradient of x, of x's shape."""
-    device, rule, form = commands.device, rule_of(plan), form_for(plan, x_shape)
+    device, rule = commands.device, rule_of(plan)
+    loops = turns_over_windows(plan.axes, plan.edge)
+    form = form_for(plan, x_shape, 1, loops)
     dx = device.empty(x_shape, plan.dtype)
     tables = _tables(device, plan, rule)
     best: list[Tensor] = []
     sent = dy
     if pool_gradient.prepares(rule):
         assert kept.x is not None
-        best = [device.empty(dy.shape, "float32")]
-        sent = device.empty(dy.shape, "float32")
-        _run(commands, pool_gradient.preparation(form, rule), [kept.x, tables[0], dy], [best[0], sent], dy, plan, x_shape, None)
+        best, sent = [device.empty(dy.shape, "float32")], device.empty(dy.shape, "float32")
+        _prepare(commands, plan, rule, [kept.x, tables[0], dy], [best[0], sent])
     offsets = kept.offsets if rule.picks else None
     x = kept.x if pool_gradient.needs_x(rule) else None
     y = kept.y if pool_gradient.needs_y(rule) else None
     inputs = [sent, *tables, *(t for t in (offsets, x, y) if t is not None), *best]
-    _run(commands, pool_gradient.program(form, rule), inputs, [dx], dx, plan, x_shape, rule)
+    scan = pool_gradient.gathering(form, rule)
+    _run(commands, pool_gradient.program(form, rule), inputs, [dx], _Over(dx, plan, x_shape, form, rule, scan, loops))
     return dx
 
 
-def form_for(plan: PoolPlan, x_shape: Shape) -> Form:
-    """Four channels at once where they lie together in fours."""
+def _prepare(commands: CommandBuffer, plan: PoolPlan, rule: Rule, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    """Encode the pass over the windows that some gradients need first: x, table, dy -> best, share."""
+    x_shape, loops = inputs[0].shape, turns_over_taps(plan.axes)
+    form = form_for(plan, x_shape, 2, loops)
+    over = _Over(outputs[0], plan, x_shape, form, None, pool_gradient.preparing(form, rule), loops)
+    _run(commands, pool_gradient.preparation(form, rule), inputs, outputs, over)
+
+
+def form_for(plan: PoolPlan, x_shape: Shape, steps: int, loops: tuple[int, int]) -> Form:
+    """Four channels at once where they lie together in fours; in parts where the loops of all steps turn too often."""
     vector = plan.layout is Layout.CHANNELS_LAST and x_shape[-1] % 4 == 0
-    return form_of(plan.axes, plan.edge, vector, plan.dtype == "float16")
+    first, inner = loops
+    return form_of(plan.axes, plan.edge, vector, plan.dtype == "float16", steps * first * (1 + inner) > LOOP_MAX)
 
 
-def _run(
-    commands: CommandBuffer,
-    program: Program,
-    inputs: Sequence[Tensor],
-    outputs: Sequence[Tensor],
-    over: Tensor,
-    plan: PoolPlan,
-    x_shape: Shape,
-    rule: Rule | None,
-) -> None:
-    """One invocation for each element of `over`, or for every four channels."""
-    lanes = 4 if form_for(plan, x_shape).vector else 1
-    places = geometry(plan.axes, plan.edge, plan.layout, x_shape, lanes)
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """What a program runs over: an invocation for each element of `result`, or for every four channels; its scan and loops."""
+
+    result: Tensor
+    plan: PoolPlan
+    x_shape: Shape
+    form: Form
+    rule: Rule | None
+    scan: Scan
+    loops: tuple[int, int]
+
+
+def _run(commands: CommandBuffer, program: Program, inputs: Sequence[Tensor], outputs: Sequence[Tensor], over: _Over) -> None:
+    """Encode a program, once or in parts."""
+    lanes = 4 if over.form.vector else 1
+    threads, plan = over.result.size // lanes, over.plan
+    places = geometry(plan.axes, plan.edge, plan.layout, over.x_shape, lanes)
     numbers: dict[str, Any] = places.numbers | numbers_of(plan)
-    if rule is not None:
-        numbers |= _factor_places(plan, rule)
-    commands.run(program, inputs, outputs, over.size // lanes, **numbers)
+    if over.rule is not None:
+        numbers |= _factor_places(plan, over.rule)
+    if not over.form.parted:
+        commands.run(program, inputs, outputs, threads, **numbers)
+        return
+    state = commands.device.empty((len(over.scan.variables) * threads * lanes,), "uint32")
+    for part in parts(len(over.scan.steps), *over.loops):
+        commands.run(program, inputs, [*outputs, state], threads, **numbers, **part)
 
 
 def _tables(device: Device, plan: PoolPlan, rule: Rule) -> list[Tensor]:

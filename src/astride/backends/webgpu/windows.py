@@ -1,7 +1,7 @@
 """Where windows lie, for WGSL: numbers and tables that the host works out once, and the text of loops over taps and windows.
 
 A text depends on the form of the axes alone, so that one compiled program serves every size. Forward, an invocation has one
-window and loops over its taps. Backward, it has one pixel and loops over the windows that read it: nothing is scattered, no atomics.
+window and loops over its taps. Backward, it has one pixel and loops over the windows that read it: nothing is scattered.
 Strided axes find both by arithmetic. Axes whose windows are listed, and edge modes that read a pixel twice, have tables.
 """
 
@@ -33,12 +33,16 @@ class AxisForm:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a text depends on: the axes, the edge, and whether an element is four channels or one, of 16 or 32 bits."""
+    """What a text depends on: the axes, the edge, whether an element is four channels or one, of 16 or 32 bits.
+
+    `parted`: the loops run over a range of the first axis's turns, from params.begin to params.stop.
+    """
 
     axes: tuple[AxisForm, ...]
     edge: Edge
     vector: bool
     half: bool
+    parted: bool = False
 
     @property
     def rank(self) -> int:
@@ -72,7 +76,7 @@ fn same(a: T, b: T) -> B { return (a == b) & !odd(a) & !odd(b); }
 """Comparisons that are false with a NaN, whatever the driver makes of one."""
 
 
-def form_of(axes: tuple[Axis, ...], edge: Edge, vector: bool, half: bool) -> Form:
+def form_of(axes: tuple[Axis, ...], edge: Edge, vector: bool, half: bool, parted: bool = False) -> Form:
     """The form of these axes."""
     repeats = edge not in (Edge.SKIP, Edge.CONSTANT)
     forms = [
@@ -81,7 +85,7 @@ def form_of(axes: tuple[Axis, ...], edge: Edge, vector: bool, half: bool) -> For
         else AxisForm(True, True, False, False)
         for a in axes
     ]
-    return Form(tuple(forms), edge, vector, half)
+    return Form(tuple(forms), edge, vector, half, parted)
 
 
 def declarations(form: Form) -> tuple[tuple[str, str], ...]:
@@ -212,7 +216,10 @@ def over_taps(form: Form, body: str, value: str = "v") -> str:
     lines: list[str] = []
     for a, axis in enumerate(form.axes):
         lines += _tap_range(form, a, axis)
-        lines.append(f"for (var j{a} = lo{a}; j{a} < hi{a}; j{a}++) {{")
+        lo, hi = f"lo{a}", f"hi{a}"
+        if form.parted and not a:
+            lo, hi = "max(lo0, params.begin)", "min(hi0, params.stop)"
+        lines.append(f"for (var j{a} = {lo}; j{a} < {hi}; j{a}++) {{")
         lines += _tap_position(form, a, axis)
         before = f"at{a - 1}" if a else "base"
         lines.append(f"let at{a} = {before} + q{a} * params.x{a};")
@@ -280,7 +287,7 @@ def over_windows(form: Form, body: str) -> str:
     """
     lines: list[str] = []
     for a, axis in enumerate(form.axes):
-        lines += _reader_range(a, axis)
+        lines += _reader_range(a, axis, form.parted and not a)
         before = f"at{a - 1}" if a else "base"
         lines.append(f"let at{a} = {before} + w{a} * params.y{a};")
         lines.append(f"let k{a} = {f'k{a - 1} * params.kernel{a} + ' if a else ''}j{a};")
@@ -289,16 +296,22 @@ def over_windows(form: Form, body: str) -> str:
     return "{\n" + "\n".join(lines) + "\n" + body + "}" * form.rank + "}\n"
 
 
-def _reader_range(a: int, axis: AxisForm) -> Iterator[str]:
+def _reader_range(a: int, axis: AxisForm, parted: bool) -> Iterator[str]:
     if axis.gathered:
-        yield f"let first{a} = table[params.readers{a} + g{a}]; let last{a} = table[params.readers{a} + g{a} + 1];"
-        yield f"for (var t{a} = first{a}; t{a} < last{a}; t{a}++) {{"
+        yield f"let first{a} = table[params.readers{a} + g{a}]; let end{a} = table[params.readers{a} + g{a} + 1];"
+    else:
+        yield f"let q{a} = g{a} * params.spread{a} + params.pad{a};"
+        yield f"let over{a} = q{a} - params.reach{a};"
+        yield f"let first{a} = select(0, over{a} / params.stride{a} + 1, over{a} >= 0);"
+        yield f"let end{a} = select(0, min(q{a} / params.stride{a} + 1, params.out{a}), q{a} >= 0);"
+    begin, end = f"first{a}", f"end{a}"
+    if parted:
+        begin, end = "first0 + params.begin", "min(end0, first0 + params.stop)"
+    yield f"for (var t{a} = {begin}; t{a} < {end}; t{a}++) {{"
+    if axis.gathered:
         yield f"let w{a} = table[params.pairs{a} + 2 * t{a}]; let j{a} = table[params.pairs{a} + 2 * t{a} + 1];"
         return
-    yield f"let q{a} = g{a} * params.spread{a} + params.pad{a};"
-    yield f"let first{a} = select(0, (q{a} - params.reach{a} + params.stride{a}) / params.stride{a}, q{a} >= params.reach{a});"
-    yield f"let last{a} = select(-1, min(q{a} / params.stride{a}, params.out{a} - 1), q{a} >= 0);"
-    yield f"for (var w{a} = first{a}; w{a} <= last{a}; w{a}++) {{"
+    yield f"let w{a} = t{a};"
     if axis.dilated:
         yield f"let d{a} = q{a} - w{a} * params.stride{a};"
         yield f"if (d{a} % params.dilation{a} != 0) {{ continue; }}"
@@ -330,13 +343,13 @@ def taps_inside(axis: Axis) -> Whole:
     return np.asarray(inside.sum(1), np.int64)
 
 
-def turns_over_taps(axes: tuple[Axis, ...]) -> int:
-    """Turns that the loops over the taps of one window take, all loops counted together."""
-    return _turns([axis.kernel for axis in axes])
+def turns_over_taps(axes: tuple[Axis, ...]) -> tuple[int, int]:
+    """Turns of the loops over the taps of a window: along the first axis, and for each of them in the loops inside."""
+    return axes[0].kernel, turns([axis.kernel for axis in axes[1:]])
 
 
-def turns_over_windows(axes: tuple[Axis, ...], edge: Edge) -> int:
-    """Turns that the loops over the windows of one pixel take at most."""
+def turns_over_windows(axes: tuple[Axis, ...], edge: Edge) -> tuple[int, int]:
+    """Turns of the loops over the windows of a pixel, at most: along the first axis, and for each of them in the loops inside."""
     most = []
     for axis in axes:
         if isinstance(axis, StridedAxis) and edge in (Edge.SKIP, Edge.CONSTANT):
@@ -344,10 +357,11 @@ def turns_over_windows(axes: tuple[Axis, ...], edge: Edge) -> int:
         else:
             pointers, _ = _readers(axis, edge)
             most.append(int(np.diff(pointers).max(initial=0)))
-    return _turns(most)
+    return most[0], turns(most[1:])
 
 
-def _turns(counts: list[int]) -> int:
+def turns(counts: list[int]) -> int:
+    """Turns of loops in each other, all counted together."""
     total, product = 0, 1
     for count in counts:
         product *= count
