@@ -1,9 +1,9 @@
-"""Small windows two columns apart where the channels come first: lanes are output columns, straight from the image.
+"""Small windows one or two columns apart where the channels come first: lanes are output columns, straight from the image.
 
-What n outputs read of a row is 2n + kernel - 2 columns: two vectors, and a third that ends with the last of them. These are
-reduced over the window's rows in registers; then the taps along the width are picked from them. Only where a window reaches
-over the image's side are loads masked. A block with a NaN, or with zeros of both signs where they matter, is scanned again
-window by window (see line_quick).
+What n outputs read of a row is (n - 1) stride + kernel columns: as many vectors as the stride, and one more that ends with
+the last of them. These are reduced over the window's rows in registers; then the taps along the width are picked from them.
+Only where a window reaches over the image's side are loads masked. A block with a NaN, or with zeros of both signs where
+they matter, is scanned again window by window (see line_quick).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from .machine import Machine
 from .sums import Sum, Total
 from .window import Spec, rows
 
-STRIDE = 2
+STRIDES, KERNELS = (1, 2), (2, 9)
+"""Strides, and the least and the greatest number of columns of a window, that this is written for."""
 
 
 class Directly(Quickly):
@@ -31,7 +32,7 @@ class Directly(Quickly):
     def directly(self, line: Line, across: Across, columns: Value) -> None:
         """All windows of the line."""
         f, n = self.f, self.lanes
-        last, reach = f.larger(columns - n, 0), (n - 1) * STRIDE + across.kernel
+        last, reach = f.larger(columns - n, 0), (n - 1) * across.stride + across.kernel
 
         def counted(i: Value, first: Value) -> None:
             self._block(line, across, i, first, columns, None, masked=True)
@@ -46,7 +47,7 @@ class Directly(Quickly):
         def every(block: Callable[[Value, Value], None]) -> None:
             with f.loop(0, columns, n) as at:
                 i = f.smaller(at, last)
-                block(i, i * STRIDE + f.field(f.geometry, STARTS))
+                block(i, i * across.stride + f.field(f.geometry, STARTS))
 
         if across.rows is None:
             every(counted)
@@ -70,7 +71,7 @@ class Directly(Quickly):
     ) -> None:
         """Outputs i to i + n, whose taps begin at column `first`; fewer where the row has fewer."""
         f, spec, n = self.f, self.spec, self.lanes
-        starts = [0, n] + [n + across.kernel - 2] * (across.kernel > STRIDE)
+        starts = [n * k for k in range(across.stride)] + [_last(across, n)] * (across.kernel > across.stride)
         masks = [self._mask(first + start) if masked else None for start in starts]
         x = f.at(line.x, first * spec.number.bytes)
         doubt = f.variable("i1", False)
@@ -151,25 +152,34 @@ class Directly(Quickly):
         return [value.get() for value in best], [place.get() for place in places]
 
     def _picked(self, across: Across, vectors: list[Value]) -> list[Value]:
-        """For each tap along the width what n outputs have there: every second column from the tap's own on."""
-        f, n = self.f, self.lanes
+        """For each tap along the width what n outputs have there: every stride-th column from the tap's own on."""
+        f, n, stride = self.f, self.lanes, across.stride
         found = []
         for tap in range(across.kernel):
-            columns = [STRIDE * lane + tap for lane in range(n)]
-            picked = f.shuffle(vectors[0], vectors[1], [c if c < 2 * n else -1 for c in columns])
-            if columns[-1] >= 2 * n:
-                start = n + across.kernel - 2
-                picked = f.shuffle(picked, vectors[2], [k if c < 2 * n else n + c - start for k, c in enumerate(columns)])
+            columns = [stride * lane + tap for lane in range(n)]
+            inside = [c if c < stride * n else -1 for c in columns]
+            picked = f.shuffle(vectors[0], vectors[stride - 1], inside) if tap or stride > 1 else vectors[0]
+            if columns[-1] >= stride * n:
+                last = _last(across, n)
+                picked = f.shuffle(picked, vectors[-1], [k if c < stride * n else n + c - last for k, c in enumerate(columns)])
             found.append(picked)
         return found
 
 
+def _last(across: Across, lanes: int) -> int:
+    """Where the vector begins that ends with the last column a block reads."""
+    return (lanes - 1) * across.stride + across.kernel - lanes
+
+
 def takes(spec: Spec, across: Across, machine: Machine) -> bool:
     """Whether this way is written for the window."""
-    if across.stride != STRIDE or across.dilation != 1 or across.group != 1 or not 2 <= across.kernel <= 5:
+    if across.stride not in STRIDES or across.dilation != 1 or across.group != 1:
+        return False
+    if across.stride == 1 and spec.offsets:  # places of all columns as well leave no registers
         return False
     if isinstance(spec, Sum):
         held, plain = spec.accumulate, spec.p >= 0
     else:
         held, plain = spec.number.computed, isinstance(spec, Extreme) and not spec.magnitude
-    return plain and spec.number.stored == held and BITS[held] >= 32 and machine.lanes(held) >= 4
+    fits = KERNELS[0] <= across.kernel <= min(KERNELS[1], machine.lanes(held) + 1)
+    return plain and fits and spec.number.stored == held and BITS[held] >= 32 and machine.lanes(held) >= 4

@@ -68,7 +68,12 @@ def way_of(spec: Spec, kernel: Sequence[int]) -> Whole | None:
 
 def forward(spec: Spec, whole: Whole, machine: Machine) -> str:
     """The module of `forward`: a is x, b is y, c the offsets; units are rows (image, depth, height) of y."""
-    f = kernel_function("forward")
+    return module(forward_rows("forward", spec, whole, machine))
+
+
+def forward_rows(name: str, spec: Spec, whole: Whole, machine: Machine, *, private: bool = False) -> Function:
+    """The function of `forward`, under a name of its own."""
+    f = kernel_function(name, private=private)
     channels, lanes = f.field(f.geometry, CHANNELS), width(spec, machine)
     size, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
     tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
@@ -97,7 +102,7 @@ def forward(spec: Spec, whole: Whole, machine: Machine) -> str:
                             over_channels(f, channels, lanes, 1, tapwise)
                 with none.otherwise():
                     over_channels(f, channels, lanes, 1, without_taps(f, spec, axes, results))
-    return module(f)
+    return f
 
 
 def vectors(machine: Machine) -> int:

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from . import pool_last
+from . import pool_last, pool_last_quick
 from .conv_layout import transposed
 from .extremes import Extreme
 from .gradients import Gradient
 from .ir import Function, Value, module
 from .ir_types import BITS, vector
 from .machine import Machine
+from .pool_last_quick import Whole
 from .sums import Sum
 from .window import CHANNELS, FIRST_FREE, OUT, SIZE, Spec, fields, kernel_function
 
@@ -95,9 +96,11 @@ def _reach(rows: Numbers) -> tuple[int, int]:
     return (int(some[:, 0].min()), int(some[:, 1].max())) if len(some) else (0, 0)
 
 
-def forward(spec: Spec, machine: Machine) -> str:
+def forward(spec: Spec, whole: Whole | None, machine: Machine) -> str:
     """The module of `forward`: a is x, b is y, c the offsets; units are (bundle, band)."""
     f, rows = kernel_function("forward"), pool_last.forward_rows("rows", spec, machine, private=True)
+    if whole is not None:
+        rows = pool_last_quick.forward_rows("rows", spec, whole, machine, private=True)
     number, bundles = spec.number, Bundles(f, TABLE, pool_last.width(spec, machine))
     size, out = (fields(f, start) for start in (SIZE, OUT))
     with f.loop(f.begin, f.end) as unit:

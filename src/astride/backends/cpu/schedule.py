@@ -211,7 +211,8 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
     if bundled is not None:
         address, geometry, units = bundled
         taps = number * math.prod(axis.out for axis in axes_read(plan)) * max(plan.taps, 1)
-        return kept(key, Schedule(plan, address, geometry, spec, units, chunk_of(taps * spec.number.bytes // units), bundled=True))
+        chunk = chunk_of(taps * spec.number.bytes // units)
+        return kept(key, Schedule(plan, address, geometry, spec, units, chunk, bundled=True))
     address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
     return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
 
@@ -223,8 +224,12 @@ def _bundled(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, in
     if lanes is None or isinstance(way, Wide):
         return None
     direct = isinstance(way, Across) and line_direct.takes(spec, way, machine())
-    short = shape.outs[2] < (2 * lanes if spec.offsets and plan.taps <= FEW_TAPS and not direct else lanes)
-    if way is not None and not short:
+    least = lanes
+    if spec.offsets and plan.taps <= FEW_TAPS and not direct:
+        least = 2 * lanes
+    elif direct and not spec.offsets and isinstance(way, Across) and way.stride > 1:
+        least = lanes * 3 // 4
+    if way is not None and shape.outs[2] >= least:
         return None
     return schedule_planes.forward(plan, spec, shape, factor_of(plan), planes)
 

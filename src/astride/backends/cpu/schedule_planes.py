@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import PoolPlan
-from . import pool_planes
+from . import pool_last_quick, pool_planes
 from .cache import functions
 from .gradients import Gradient
 from .machine import machine
@@ -31,7 +31,10 @@ def forward(plan: PoolPlan, spec: Spec, shape: Any, factor: int, planes: int) ->
     cut = pool_planes.cut(planes, lanes, rows, (out * bytes_, out * max(spec.offsets, 0)), (width * bytes_, 0))
     if cut is None:
         return None
-    (address,) = functions(f"pool_planes_{plan.reduce}", spec, lambda: pool_planes.forward(spec, machine()), ("forward",))
+    whole = pool_last_quick.way_of(spec, shape.kernels)
+    (address,) = functions(
+        f"pool_planes_{plan.reduce}", (spec, whole), lambda: pool_planes.forward(spec, whole, machine()), ("forward",)
+    )
     return address, Geometry(shape.fields(cut.bundle, factor), [*shape.tables, cut.table]), cut.units
 
 
