@@ -21,16 +21,20 @@ EXAMPLES = (
     "astride bench ladder --ops conv --images 8 --size 16 --rounds 9 --json",
     "astride bench convolution --quick",
     "astride bench pooling --cases GoogLeNet --threads 1 --svg pooling.svg",
+    "astride bench gpu --cases 3x3",
 )
-LADDER, RACES = "ladder", ("convolution", "pooling")
-WHAT = (LADDER, *RACES)
+LADDER, RACES, GPU = "ladder", ("convolution", "pooling"), "gpu"
+WHAT = (LADDER, *RACES, GPU)
 FOR = {
-    **dict.fromkeys(("ops", "images", "channels", "size", "kernel", "stride", "rounds"), (LADDER,)),
-    **dict.fromkeys(("cases", "threads", "quick"), RACES),
+    **dict.fromkeys(("ops", "images", "channels", "size", "kernel", "stride"), (LADDER,)),
+    **dict.fromkeys(("threads", "quick"), RACES),
+    "rounds": (LADDER, GPU),
+    "cases": (*RACES, GPU),
+    **dict.fromkeys(("png", "svg"), (LADDER, *RACES)),
 }
 """What an option belongs to, where it does not belong to all."""
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="ladder, convolution or pooling.")]
+What = Annotated[str, typer.Argument(metavar="WHAT", help="ladder, convolution, pooling or gpu.")]
 Ops = Annotated[str | None, typer.Option("--ops", metavar="NAMES", help="These operators only, separated by commas.")]
 Images = Annotated[int, typer.Option("--images", min=1, metavar="N", help="Images in the batch.")]
 Channels = Annotated[int, typer.Option("--channels", min=1, metavar="N", help="Channels in, and filters of a convolution.")]
@@ -76,7 +80,12 @@ def bench(
     (PyTorch, ONNX Runtime, OpenVINO, JAX, OpenCV), answers compared first; in turns, medians. `peak` is the share of the
     multiplications and additions the machine does at most, `copy` of the speed at which it copies. Minutes without --quick.
 
-    Exit status 1 if a rung gives other numbers than the one below, or the two layouts of a convolution differ.
+    gpu: kernels on the best GPU through WebGPU, each by the device's own timestamps, beside the least it could take: the
+    bytes and operations of the layer against what the same GPU copies and multiplies at most. On a software adapter they
+    are counted only, and no time is taken.
+
+    Exit status 1 if a rung gives other numbers than the one below, the two layouts of a convolution differ, or a GPU's
+    numbers from the CPU's.
     """
     if what not in WHAT:
         raise typer.BadParameter(f"there is no benchmark {what!r}: one of {', '.join(WHAT)}", param_hint="WHAT")
@@ -84,6 +93,11 @@ def bench(
         source = context.get_parameter_source(name)
         if what not in kinds and source is not None and source.name == "COMMANDLINE":
             raise typer.BadParameter(f"is for {' and '.join(kinds)}, not for {what}", param_hint=f"--{name}")
+    if what == GPU:
+        from ._gpu import bench_gpu
+
+        bench_gpu(cases, rounds, json)
+        return
     if what in RACES:
         from ._races import race
 
