@@ -19,6 +19,7 @@ from tests.backends.cpu.random_pools import FLOATS, INTEGERS, Draw, draw_of, kin
 import astride
 from astride import dispatch
 from astride.backends.cpu import schedule
+from astride.backends.cpu.numbers import lacks
 from astride.backends.protocol import Saved
 from astride.plan import PoolPlan
 from astride.plan.kinds import Reduce, Tie
@@ -49,6 +50,8 @@ def test_sweep(first: int) -> None:
 
 def check(number: int, geometries: int) -> None:
     kind = kind_of(number)
+    if lacks(kind.fields["dtype"]):
+        return  # the machine that ASTRIDE_CPU names cannot read these numbers; others have the test
     for g in range(geometries):
         draw = draw_of(kind, g)
         where = f"kind {number}, geometry {g}: x {draw.x.shape}, {draw.plan!r}"
