@@ -188,7 +188,7 @@ class CommandBuffer:
         running.dispatch_workgroups(*work.groups)
 
     def _read_times(self) -> None:
-        """Resolve the timestamps, nanoseconds, of every dispatch."""
+        """Resolve the timestamps of every dispatch."""
         import numpy as np
         import wgpu
 
@@ -199,7 +199,18 @@ class CommandBuffer:
         encoder.resolve_query_set(stamps, 0, stamps.count, resolved, 0)
         self.device.queue.submit([encoder.finish()])
         ticks = self.device.buffers.read(resolved, 8 * stamps.count).view(np.uint64).reshape(-1, 2)
-        self.times = [(name, float(end - begin) * 1e-9) for name, (begin, end) in zip(self._names, ticks, strict=False)]
+        tick = _tick(self.device.queue)
+        self.times = [(name, float(end - begin) * tick) for name, (begin, end) in zip(self._names, ticks, strict=False)]
+
+
+def _tick(queue: Any) -> float:
+    """Seconds of one step of a queue's timestamps: the native library gives them as the adapter counts, not in nanoseconds."""
+    try:
+        from wgpu.backends.wgpu_native import lib
+
+        return float(lib.wgpuQueueGetTimestampPeriod(queue._internal)) * 1e-9
+    except (ImportError, AttributeError):
+        return 1e-9
 
 
 def _resource(tensor: Tensor, kind: str) -> dict[str, Any]:
