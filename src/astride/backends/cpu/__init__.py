@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from ...errors import BackendUnavailable
 from ..protocol import Kernel
 
-OPERATORS = frozenset({"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv", "conv_transpose"})
+OPERATORS = frozenset(
+    {"max_pool", "min_pool", "avg_pool", "lp_pool", "stochastic_pool", "max_unpool", "conv", "conv_transpose", "conv_integer"}
+)
 """Operators with kernels: modules of these names."""
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from .ir import Function, Value
 from .ir_types import BITS, SHORT, element, lanes, vector
 from .machine import Machine
+from .quads import dot
 
 PIECE = 256
 """Terms that are added up one by one."""
@@ -30,10 +31,12 @@ NEST = 12
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes."""
+    """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes. Of int32, A and
+    B are quads of bytes and C their sums; `dot` says how they are multiplied (quads.py)."""
 
     kind: str
     lanewise: bool = False
+    dot: str = ""
 
     @property
     def bytes(self) -> int:
@@ -107,6 +110,9 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
     add = f.variable("i64", f.add)
 
+    def multiply(factor: Value, value: Value, total: Value) -> Value:
+        return dot(f, spec.dot, factor, value, total) if spec.kind == "i32" else fused(f, factor, value, total)
+
     def flush() -> None:
         """Bring the sums to C. All of it is read before any of it is written: places may be the same."""
         with f.when(add.get().ne(0)):
@@ -128,7 +134,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 one = None if spec.lanewise else f.splat(f.load(spec.kind, here), width)
                 for k, total in enumerate(row):
                     factor = one if one is not None else f.load(kind, f.at(here, k * step), mask=masks[k])
-                    total.set(fused(f, factor, values[k], total.get()))
+                    total.set(multiply(factor, values[k], total.get()))
             a_at.set(offset + a_steps[3])
             b_at.set(f.at(there, b_steps[3]))
 

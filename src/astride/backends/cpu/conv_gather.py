@@ -21,6 +21,7 @@ from .contraction import NEST, Contraction, Tiles, prefetch
 from .conv_windows import classes_of
 from .ir import Function, Value, module
 from .machine import Machine, machine
+from .quads import way
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -76,6 +77,8 @@ class Relation:
 
     @cached_property
     def spec(self) -> Contraction:
+        if self.dtype == "int32":
+            return Contraction("i32", self.depthwise, way(machine()))
         return Contraction("float" if self.dtype == "float32" else "double", self.depthwise)
 
     @cached_property
