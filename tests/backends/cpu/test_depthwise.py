@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import astride
 from astride.backends.cpu.conv_directions import relation
-from astride.backends.cpu.depthwise_last import _pairs, takes
+from astride.backends.cpu.depthwise_last import _pairs, takes_rows
 from astride.backends.cpu.edges import taps_inside
 from astride.plan import StridedAxis
 
@@ -56,6 +56,32 @@ def test_every_kind_of_window(
         assert np.array_equal(a, e), name
 
 
+GROUPS = [
+    ((2, 12, 9, 11), 2, 3, {"padding": 1}),
+    ((1, 40, 8, 13), 4, 3, {"padding": 1, "stride": 2}),
+    ((2, 64, 7, 7), 8, 3, {"padding": 1}),
+    ((1, 24, 40), 4, 5, {"dilation": 2}),
+    ((1, 8, 4, 5, 6), 4, 2, {"padding": 1}),
+]
+
+
+@pytest.mark.parametrize(("shape", "inputs", "kernel", "given"), GROUPS, ids=str)
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("operator", [astride.conv, astride.conv_transpose])
+def test_groups_of_several_channels(
+    operator: Any, layout: str, shape: tuple[int, ...], inputs: int, kernel: int, given: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(3)
+    w, b, x = whole(rng, shape[1], inputs, *[kernel] * (len(shape) - 2)), whole(rng, shape[1]), whole(rng, *shape)
+    x = x if layout == "channels_first" else np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    results = []
+    for backend in ("cpu", "reference"):
+        y, pull = astride.vjp(operator, x, w, b, groups=shape[1] // inputs, layout=layout, backend=backend, **given)
+        results.append((y, *pull(np.asarray(y % 4, "float32"))))
+    for name, a, e in zip(("y", "dx", "dw", "db"), *results, strict=True):
+        assert np.array_equal(a, e), name
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 @pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
 def test_other_numbers(layout: str, dtype: str) -> None:
@@ -91,7 +117,7 @@ def test_pairs_have_every_row_and_its_taps(axis: StridedAxis) -> None:
 
 def test_wide_windows_go_another_way() -> None:
     wide = astride.plan("conv", (1, 4, 9, 99), w_shape=(4, 1, 3, 40), groups=4, dtype="float32")
-    assert not takes(relation(wide, False))
+    assert not takes_rows(relation(wide, False))
     rng = np.random.default_rng(2)
     x, w = whole(rng, 1, 4, 9, 99), whole(rng, 4, 1, 3, 40)
     y, e = (astride.conv(x, w, groups=4, backend=backend) for backend in ("cpu", "reference"))

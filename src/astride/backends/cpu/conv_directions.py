@@ -20,14 +20,23 @@ from ...plan import ConvPlan, Shape
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
-from . import conv_planes, conv_slabs, conv_weights_packed, depthwise_first, depthwise_last, winograd, winograd_weights
+from . import (
+    conv_planes,
+    conv_slabs,
+    conv_weights_packed,
+    depthwise_first,
+    depthwise_last,
+    depthwise_moved,
+    winograd,
+    winograd_weights,
+)
 from .conv_gather import Relation, compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
 from .conv_weights import weights_gradient
 from .conv_windows import MOST, most_classes, stretched_back
 
-PLANAR = (conv_planes, depthwise_first)
+PLANAR = (conv_planes, depthwise_first, depthwise_moved)
 """Who computes channels first where they lie, the first that takes a relation."""
 
 NARROW, WIDE = ("float16", "bfloat16"), ("float32", "float64")
@@ -136,7 +145,7 @@ def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None
 
 def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
     """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
-    if depthwise_last.takes(how):
+    if depthwise_last.takes_rows(how):
         depthwise_last.compute(how, x, w, b, y)
         return
     weights, bias, most = packed(how, w), packed_bias(how, b, y.dtype), settings.current().winograd

@@ -1,4 +1,7 @@
-"""Depthwise convolution where the channels come last: every channel has its own window, lanes are channels.
+"""Convolution in many small groups where the channels come last: lanes are channels, of several groups at once.
+
+Depthwise, every channel is its own group and a vector of x is what a vector of y needs. In groups of two to eight channels
+each of these is a vector that has one of its group's channels in every lane, by a shuffle.
 
 A unit is two rows of y. Their windows are taken some at a time, whose sums lie in registers: a pixel is loaded once for all
 the windows that have it as a tap. How taps lie along the width is written out in the code, one way for the windows inside and
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 from ...plan import StridedAxis
 from ..protocol import Array
 from .cache import functions
-from .contraction import fused, mask_below
+from .contraction import PIECE, fused, mask_below
 from .conv_gather import Relation, strides
 from .conv_layout import transpose
 from .conv_windows import classes_of
@@ -29,9 +32,10 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, WAYS, TABLES = 0, 1, 2, 3, 4, 5, 8, 11, 12
-"""Fields: channels; depths of y and pairs of rows; bytes of an image of x and of a depth of y; bytes from tap to tap along
-depth, height and width, in x and in w; how many classes of windows a row has. Then tables: depths, pairs and classes."""
+CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, WAYS, W_INPUT, TABLES = 0, 1, 2, 3, 4, 5, 7, 9, 10, 11
+"""Fields: channels; depths of y and pairs of rows; bytes of an image of x and of a depth of y; bytes from tap to tap along depth
+and height, in x and in w; how many classes of windows a row has; bytes of an input channel's taps in w. Then tables: depths,
+pairs and classes. Weights are in blocks of a vector of channels of y, each of which has input channels and taps."""
 
 PLACE = 3
 """Numbers of a depth: the byte of its first tap inside in x, how many are inside, and the byte of that tap in w."""
@@ -48,6 +52,9 @@ its first tap in w."""
 WIDEST, MOST_WAYS = 16, 24
 """Taps along the width, and ways in which they may lie, that are written out; what is beyond goes tap by tap."""
 
+MOST_INPUTS, MOST_TAPS = 8, 48
+"""Channels of a group, and taps along the width times those, that are written out."""
+
 LOOKED_AT = 16
 """Rows after another among which a second one is looked for."""
 
@@ -57,19 +64,22 @@ TAKEN = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the taps of some windows lie along the width: so many of them, the next window's and the next tap's pixel."""
+    """How the taps of some windows lie along the width: so many of them, the next window's and the next tap's pixel, and the
+    next tap's number."""
 
     taps: int
     window: int
     tap: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Depthwise:
-    """All that the code depends on; with `few` channels fill no vector."""
+    """All that the code depends on: `inputs` channels of a group; with `few` channels fill no vector."""
 
     kind: str
     ways: tuple[Way, ...]
+    inputs: int
     few: bool
 
     @property
@@ -87,65 +97,98 @@ class Schedule:
     taken: int
 
 
-def takes(relation: Relation) -> bool:
-    """Whether windows are narrow and alike enough to be written out."""
-    return relation.depthwise and relation.axes[-1].kernel <= WIDEST and len(_ways(relation.axes[-1])) <= MOST_WAYS
+def takes_rows(relation: Relation) -> bool:
+    """Whether groups are small enough, and windows narrow and alike enough to be written out."""
+    inputs, width = relation.inputs // relation.groups, relation.axes[-1].kernel
+    if relation.groups == 1 or relation.inputs != relation.outputs or width > WIDEST:
+        return False
+    if inputs > 1 and (inputs > MOST_INPUTS or relation.spec.lanes(machine()) % inputs or relation.taps * inputs > PIECE):
+        return False
+    return width * inputs <= MOST_TAPS and len(set(_ways(relation.axes[-1], relation.flip))) <= MOST_WAYS
 
 
 def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
-    """y (N, *out, channels) from x (N, *size, channels) and w (channels, 1, *kernel), all contiguous and of one dtype."""
+    """y (N, *out, channels) from x (N, *size, channels) and the weights, all contiguous and of one dtype."""
     if not y.size:
         return
-    found = schedule(relation)
-    weights = np.empty((max(relation.taps, 1), relation.outputs), w.dtype)
-    transpose(w.reshape(1, relation.outputs, -1), weights, relation.outputs)
+    found, weights = schedule(relation), by_tap(relation, w)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
-    run(
-        found.address,
-        found.geometry.address,
-        address_of(x),
-        address_of(weights),
-        address_of(bias),
-        address_of(y),
-        found.pairs * len(x),
-        found.taken,
-    )
+    places = (address_of(x), address_of(weights), address_of(bias), address_of(y))
+    run(found.address, found.geometry.address, *places, found.pairs * len(x), found.taken)
 
 
-def _way(taps: int, windows: int, pixel_step: int, step: int) -> Way:
-    return Way(taps, pixel_step if windows > 1 else 0, step if taps > 1 else 0)
+def by_tap(relation: Relation, w: Array, starts: tuple[int, ...] = ()) -> Array:
+    """The weights in blocks (inputs of a group, taps, lanes) of the channels of y that begin at `starts`, or of all of them as
+    they are walked."""
+    groups, inputs = relation.groups, relation.inputs // relation.groups
+    if relation.swapped and inputs > 1:
+        w = w.reshape(groups, inputs, inputs, -1).swapaxes(1, 2)
+    lanes, rows, by_channel = relation.spec.lanes(machine()), inputs * relation.taps, w.reshape(relation.outputs, -1)
+    if not starts:
+        starts = vector_starts(relation.outputs, lanes)
+    if lanes * len(starts) != relation.outputs or starts != tuple(range(0, relation.outputs, lanes)):
+        ends = (start + lanes for start in starts)
+        by_channel = np.concatenate([by_channel[start:end] for start, end in zip(starts, ends, strict=True)])
+        by_channel = np.concatenate([by_channel, np.zeros((lanes * len(starts) - len(by_channel), rows), w.dtype)])
+    weights = np.empty((len(starts), inputs, max(relation.taps, 1), lanes), w.dtype)
+    transpose(np.ascontiguousarray(by_channel).reshape(len(starts), lanes, rows), weights, lanes)
+    return weights
+
+
+def vector_starts(channels: int, lanes: int) -> tuple[int, ...]:
+    """Where vectors of channels begin, the last one early enough to be full."""
+    return tuple(min(start, max(channels - lanes, 0)) for start in range(0, channels, lanes))
 
 
 @lru_cache(maxsize=512)
-def _ways(axis: StridedAxis) -> tuple[Way, ...]:
-    """The ways that the classes of an axis need, in order."""
+def _ways(axis: StridedAxis, flip: bool) -> tuple[Way, ...]:
+    """The way of each class of an axis."""
     c = classes_of(axis)
-    columns = zip(c.taps.tolist(), c.windows.tolist(), c.pixel_step.tolist(), strict=True)
-    return tuple(sorted({_way(*numbers, c.step) for numbers in columns}, key=lambda way: (way.taps, way.window, way.tap)))
+    windows = zip(c.taps.tolist(), c.windows.tolist(), c.pixel_step.tolist(), strict=True)
+    number = -c.skip if flip else c.skip
+    return tuple(
+        Way(taps, step if count > 1 else 0, c.step if taps > 1 else 0, number if taps > 1 else 0) for taps, count, step in windows
+    )
+
+
+def _different(ways: tuple[Way, ...]) -> tuple[Way, ...]:
+    return tuple(sorted(set(ways), key=lambda way: (way.taps, way.window, way.tap)))
+
+
+def specification(relation: Relation, channels: int) -> Depthwise:
+    """What the code depends on, for so many channels at a time."""
+    few = channels < relation.spec.lanes(machine())
+    ways = _different(_ways(relation.axes[-1], relation.flip))
+    return Depthwise(relation.spec.kind, ways, relation.inputs // relation.groups, few)
 
 
 @lru_cache(maxsize=512)
 def schedule(relation: Relation) -> Schedule:
     """How a relation is computed over any number of images."""
-    channels, axis = relation.outputs, relation.axes[-1]
-    kind, ways = relation.spec.kind, _ways(axis)
-    spec = Depthwise(kind, ways, channels < relation.spec.lanes(machine()))
+    channels, out = relation.outputs, relation.axes[-1].out
+    spec = specification(relation, channels)
     (address,) = functions("depthwise_last", spec, lambda: depthwise(spec, machine()), ("depthwise",))
+    made, pairs = geometry(relation, channels)
+    taken = max(TAKEN // max(2 * out * channels * relation.taps * spec.inputs, 1), 1)
+    return Schedule(address, made, pairs, taken)
+
+
+def geometry(relation: Relation, channels: int) -> tuple[Geometry, int]:
+    """The geometry for x and y of so many channels, and the pairs of rows of an image."""
+    axis, bytes_, of_class = relation.axes[-1], relation.spec.bytes, _ways(relation.axes[-1], relation.flip)
     axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
-    pixel = channels * spec.bytes
-    x_steps, y_steps = strides([a.size for a in axes], pixel), strides([a.out for a in axes], pixel)
-    w_steps = [step * (-1 if relation.flip else 1) for step in strides([a.kernel for a in axes], pixel)[1:]]
-    first = (relation.taps - 1) * pixel if relation.flip else 0
+    x_steps, y_steps = strides([a.size for a in axes], channels * bytes_), strides([a.out for a in axes], channels * bytes_)
+    w_steps = strides([a.kernel for a in axes], relation.spec.lanes(machine()) * bytes_)
+    first, w_input = (w_steps[0] - w_steps[3] if relation.flip else 0), w_steps[0]
+    w_steps = [step * (-1 if relation.flip else 1) for step in w_steps[1:]]
     tables = [depths(axes[0], x_steps[1], w_steps[0], first), _pairs(axes[1], x_steps[2], w_steps[1], y_steps[2])]
-    c, inside = classes_of(axis), [taps_inside(a) for a in axes]
-    way = [ways.index(_way(*numbers, c.step)) for numbers in zip(c.taps.tolist(), c.windows.tolist(), c.pixel_step.tolist())]
+    c, inside = classes_of(axis), [taps_inside(a) for a in axes[:2]]
+    way = [_different(of_class).index(one) for one in of_class]
     columns = [np.array(way), c.windows, c.pixel * x_steps[3], c.pixel_step * x_steps[3]]
     tables.append(np.stack([*columns, c.window * y_steps[3], c.window_step * y_steps[3], c.tap * w_steps[2]], 1).astype(np.int64))
     fields = [channels, axes[0].out, len(tables[1]), x_steps[0], y_steps[1]]
-    fields += [t.step * step for t, step in zip(inside, x_steps[1:], strict=True)]
-    fields += [t.skip * step for t, step in zip(inside, w_steps, strict=True)]
-    taken = max(TAKEN // max(2 * axis.out * channels * relation.taps, 1), 1)
-    return Schedule(address, Geometry([*fields, len(way)], tables), axes[0].out * len(tables[1]), taken)
+    fields += [inside[k].step * x_steps[1 + k] for k in range(2)] + [inside[k].skip * w_steps[k] for k in range(2)]
+    return Geometry([*fields, len(way), w_input], tables), axes[0].out * len(tables[1])
 
 
 def depths(axis: StridedAxis, x_step: int, w_step: int, first: int) -> NDArray[np.int64]:
@@ -180,8 +223,13 @@ def _pairs(axis: StridedAxis, x_step: int, w_step: int, y_step: int) -> NDArray[
 
 
 def depthwise(spec: Depthwise, machine: Machine) -> str:
-    """The module of `depthwise`: a is x, b the weights (taps, channels), c the bias, d is y; units are (image, depth, pair)."""
-    f = kernel_function("depthwise")
+    """The module of `depthwise`: a is x, b the weights by tap, c the bias, d is y; units are (image, depth, pair)."""
+    return module(*all_rows(spec, machine, private=False))
+
+
+def all_rows(spec: Depthwise, machine: Machine, *, private: bool) -> list[Function]:
+    """The function `depthwise` and those that it calls."""
+    f = kernel_function("depthwise", private=private)
     rows = Rows(spec, machine)
     depths, pairs, classes = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(3))
     deep, high = f.field(f.geometry, DEPTHS), f.field(f.geometry, PAIRS)
@@ -200,7 +248,7 @@ def depthwise(spec: Depthwise, machine: Machine) -> str:
             for k, one in enumerate(spec.ways):
                 with f.when(way.eq(k)):
                     rows.windows(f, one, count, (f.at(x, x_at), x_step), (f.at(y, y_at), y_step), given)
-    return module(f, *rows.functions)
+    return [f, *rows.functions]
 
 
 class Rows:
@@ -247,19 +295,19 @@ class Rows:
         channels = f.field(f.geometry, CHANNELS)
         parts = [f.load("i64", f.at(f.pair, 8 * k)) for k in (1, 2, 3)]
         y_lower = f.at(f.y, f.load("i64", f.at(f.pair, 56)))
-        x_tap, w_tap = ([f.field(f.geometry, start + k) for k in range(3)] for start in (X_TAP, W_TAP))
+        x_tap, w_tap = ([f.field(f.geometry, start + k) for k in range(2)] for start in (X_TAP, W_TAP))
         with f.loop(0, channels, self.lanes) as c:
             mask = mask_below(f, self.lanes, channels) if spec.few else None
             at = (f.value("i64", 0) if spec.few else f.smaller(c, channels - self.lanes)) * spec.bytes
-            start = f.load(kind, f.at(f.bias, at), mask=mask)
+            start, block = f.load(kind, f.at(f.bias, at), mask=mask), c // self.lanes * f.field(f.geometry, W_INPUT) * spec.inputs
             sums = [[f.variable(kind, start) for _ in range(size)] for _ in range(2)]
             with f.loop(0, f.deep) as z:
                 places = [f.variable("ptr", f.at(f.x, z * x_tap[0] + at))]
-                places += [f.variable("ptr", f.at(w, z * w_tap[0] + at)) for w in (f.upper, f.lower)]
+                places += [f.variable("ptr", f.at(w, z * w_tap[0] + block)) for w in (f.upper, f.lower)]
                 for some, count in zip(([0], [0, 1], [1]), parts, strict=True):
                     with f.loop(0, count):
                         taken = [(sums[k], places[1 + k].get()) for k in some]
-                        self._row(f, way, places[0].get(), channels * spec.bytes, taken, w_tap[2], mask)
+                        self._row(f, way, places[0].get(), channels * spec.bytes, taken, mask)
                         for place, step in [(places[0], x_tap[1]), *((places[1 + k], w_tap[1]) for k in some)]:
                             place.set(f.at(place.get(), step))
             for y, row in ((y_lower, sums[1]), (f.y, sums[0])):  # the lower one first: where there is none it is overwritten
@@ -274,7 +322,6 @@ class Rows:
         x: Value,
         pixel: Value,
         taken: list[tuple[list[Variable], Value]],
-        tap: Value,
         mask: Value | None,
     ) -> None:
         """Add what the windows have of one row of x, to the sums of one or both rows with the weights of each."""
@@ -283,9 +330,15 @@ class Rows:
         for m in range(len(taken[0][0])):
             for t in range(way.taps):
                 users.setdefault(m * way.window + t * way.tap, []).append((m, t))
-        weights = [[f.load(kind, f.at(w, tap * t), mask=mask) for t in range(way.taps)] for _, w in taken]
-        for place in sorted(users):
-            value = f.load(kind, f.at(x, pixel * place), mask=mask)
-            for (sums, _), of_row in zip(taken, weights, strict=True):
-                for m, t in users[place]:
-                    sums[m].set(fused(f, value, of_row[t], sums[m].get()))
+        inputs, of_input = self.spec.inputs, f.field(f.geometry, W_INPUT)
+        tap = way.number * self.lanes * self.spec.bytes
+        for channel in range(inputs):
+            rows = [f.at(w, of_input * channel) for _, w in taken]
+            weights = [[f.load(kind, f.at(w, tap * t)) for t in range(way.taps)] for w in rows]
+            for place in sorted(users):
+                value = f.load(kind, f.at(x, pixel * place), mask=mask)
+                if inputs > 1:
+                    value = f.shuffle(value, value, [lane // inputs * inputs + channel for lane in range(self.lanes)])
+                for (sums, _), of_row in zip(taken, weights, strict=True):
+                    for m, t in users[place]:
+                        sums[m].set(fused(f, value, of_row[t], sums[m].get()))
