@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import ml_dtypes  # noqa: F401 - names bfloat16 for NumPy
 import numpy as np
 import pytest
 from tests.backends.cpu.test_random_pools import check
@@ -93,4 +94,24 @@ def test_windows_without_a_place_give_nothing() -> None:
     dy = np.arange(y.size, dtype=np.float32).reshape(y.shape)
     assert backward_schedule(plan, x.shape).units == 1
     dx, wanted = (dispatch.backward(plan, dy, saved, backend=name)[0] for name in ("cpu", JUDGE))
+    np.testing.assert_array_equal(dx, wanted)
+
+
+@bundled
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("planes", "size"), [((1, 3), (7, 7)), ((2, 16), (7, 7)), ((3, 11), (5, 13)), ((1, 33), (2, 3, 4)), ((4, 9), (1,))]
+)
+@pytest.mark.parametrize("op", ["avg_pool", "lp_pool"])
+def test_whole_planes(op: str, dtype: str, planes: tuple[int, int], size: tuple[int, ...]) -> None:
+    """Integers in sums that every type holds: equal, whatever the order of additions."""
+    rng = np.random.default_rng(len(size))
+    x = rng.integers(0, 3, (*planes, *size)).astype(np.dtype(dtype))
+    plan = astride.plan(op, x.shape, dtype=dtype, kernel=size, **({"p": 1.0} if op == "lp_pool" else {}))
+    y, saved = dispatch.forward(plan, x, save=True, backend="cpu")
+    want, judged = dispatch.forward(plan, x, save=True, backend=JUDGE)
+    np.testing.assert_array_equal(y, want)
+    assert saved is not None and judged is not None
+    dy = rng.integers(-9, 9, y.shape).astype(y.dtype)
+    dx, wanted = (dispatch.backward(plan, dy, judged, backend=name)[0] for name in ("cpu", JUDGE))
     np.testing.assert_array_equal(dx, wanted)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Layout, Reduce
-from . import line_direct, line_quick, pool_first, pool_last, pool_last_quick, pool_planes, schedule_planes
+from . import line_direct, line_quick, pool_first, pool_first_whole, pool_last, pool_last_quick, pool_planes, schedule_planes
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .extremes import Extreme, Matching
+from .gradients import Gradient
 from .line import BUFFER, TOGETHER, Across, Wide
 from .machine import machine
 from .sums import Sum
@@ -207,7 +208,7 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
     if found is not None and found.plan is plan:
         return found
     spec = spec_of(plan, save)
-    bundled = None if last else _bundled(plan, spec, number)
+    bundled = None if last else _whole_planes(plan, spec, number) or _bundled(plan, spec, number)
     if bundled is not None:
         address, geometry, units = bundled
         taps = number * math.prod(axis.out for axis in axes_read(plan)) * max(plan.taps, 1)
@@ -215,6 +216,31 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
         return kept(key, Schedule(plan, address, geometry, spec, units, chunk, bundled=True))
     address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
     return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
+
+
+def _whole_planes(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, int] | None:
+    """One sum over each plane."""
+    fields = whole_planes(plan, spec, planes)
+    if fields is None or not isinstance(spec, Sum):
+        return None
+    (address,) = functions(f"pool_whole_{plan.reduce}", spec, lambda: pool_first_whole.forward(spec, machine()), ("forward",))
+    return address, Geometry(fields, []), -(-planes // machine().lanes(spec.accumulate))
+
+
+def whole_planes(plan: PoolPlan, spec: Spec | Gradient, planes: int) -> list[int] | None:
+    """What `pool_first_whole` reads, where each window is a whole plane and there are enough planes; else None."""
+    if not isinstance(spec, Sum | Gradient) or not pool_first_whole.takes(spec, machine()):
+        return None
+    if planes < machine().lanes(spec.accumulate):
+        return None
+    shape = merged(shape3(plan))
+    pixels, table = shape.sizes[2], shape.tables[2]
+    if shape.outs != [1, 1, 1] or shape.sizes[:2] != [1, 1]:
+        return None
+    if table[0, 0] or table[0, 1] != pixels or shape.dilations[2] != 1 or not pixels:
+        return None
+    divisor = math.prod(int(part[0, 3]) for part in shape.tables) * factor_of(plan)
+    return [planes, pixels, divisor, math.prod(shape.kernels)]
 
 
 def _bundled(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, int] | None:

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Edge, Layout
-from . import pool_first_gradient, pool_first_scatter, pool_last, schedule_last, schedule_planes
+from . import pool_first_gradient, pool_first_scatter, pool_first_whole, pool_last, schedule_last, schedule_planes
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .gradients import Gradient
 from .line import Across
 from .machine import machine
-from .schedule import Schedule, chunk_of, column, factor_of, kept, merged, schedules, shape3
+from .schedule import Schedule, chunk_of, column, factor_of, kept, merged, schedules, shape3, whole_planes
 from .tables import Geometry, covers, windows
 
 LITTLE_OVERLAP = 4
@@ -128,6 +128,16 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     spec = Gradient.of(plan)
     if last and (quick := schedule_last.backward_last(plan, spec, shape)) is not None:
         return kept(key, quick)
+    if not last and (filled := schedule_last.whole_planes(plan, spec)) is not None:
+        return kept(key, filled)
+    fields = None if last else whole_planes(plan, spec, planes)
+    if fields is not None:
+        (address,) = functions(
+            f"pool_whole_{plan.reduce}_gradient", spec, lambda: pool_first_whole.backward(spec, machine()), ("backward",)
+        )
+        units, plane = -(-planes // machine().lanes(spec.accumulate)), fields[pool_first_whole.PIXELS] * spec.number.bytes
+        chunk = chunk_of(2 * plane * machine().lanes(spec.accumulate))
+        return kept(key, Schedule(plan, address, Geometry(fields, []), spec, units, chunk, bundled=True))
     scattered = _scattered(plan, spec) if many else None
     bundled = _bundled(plan, spec, planes) if many and scattered is None else None
     if bundled is not None:
