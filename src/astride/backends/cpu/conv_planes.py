@@ -29,18 +29,20 @@ input channels of a group; bytes in w from a group, an output and an input chann
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A kernel's address, its geometry, the units of one image and how many a thread takes."""
+    """A kernel's address, its geometry, the units of one image and how many a thread takes, and what sums begin with."""
 
     address: int
     geometry: Geometry
     units: int
     taken: int
+    zeros: Array
 
 
 FEW, SMALL = 64, 256
 """Pixels of all images from which planes of fewer than SMALL are better moved: their ends fill no vector."""
 
 
+@lru_cache(maxsize=512)
 def takes(relation: Relation, images: int) -> bool:
     """Whether every window is one pixel, and planes are worth it."""
     pixels = math.prod(axis.out for axis in relation.axes)
@@ -62,13 +64,12 @@ def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -
     if b is not None:
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
     found = schedule(relation, len(x), b is not None)
-    zeros = np.zeros(relation.spec.block(machine()), y.dtype)
     run(
         found.address,
         found.geometry.address,
         address_of(w),
         address_of(x),
-        address_of(zeros),
+        address_of(found.zeros),
         address_of(y),
         found.units * len(x),
         found.taken,
@@ -88,7 +89,8 @@ def schedule(relation: Relation, images: int, add: bool) -> Schedule:
     fields = [groups, pixels, parts, part, outputs, parts_of_channels, channels, inputs]
     fields += [n * spec.bytes for n in (inputs * outputs, w_output, w_input)]
     taken = max(TAKEN // max(part * channels * inputs, 1), 1)
-    return Schedule(address, Geometry([*fields, int(add)], []), groups * parts * parts_of_channels, taken)
+    zeros = np.zeros(block, relation.dtype)
+    return Schedule(address, Geometry([*fields, int(add)], []), groups * parts * parts_of_channels, taken, zeros)
 
 
 def _split(count: int, step: int, wanted: int) -> tuple[int, int]:

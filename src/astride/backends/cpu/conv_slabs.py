@@ -86,6 +86,7 @@ class Schedule:
     slot: int
 
 
+@lru_cache(maxsize=512)
 def takes(relation: Relation, images: int) -> bool:
     """Whether the least that is packed at once fits into scratch memory."""
     return not relation.depthwise and images > 0 and sum(_slot(relation, _cut(relation, images))) <= MOST

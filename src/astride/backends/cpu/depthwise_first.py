@@ -75,6 +75,7 @@ class Schedule:
     taken: int
 
 
+@lru_cache(maxsize=512)
 def takes(relation: Relation, images: int) -> bool:
     """Whether windows are ones that are written out, and rows long enough to fill half a vector."""
     if not relation.depthwise or any(axis.input_dilation > 1 for axis in relation.axes):

@@ -97,6 +97,7 @@ class Schedule:
     taken: int
 
 
+@lru_cache(maxsize=512)
 def takes_rows(relation: Relation) -> bool:
     """Whether groups are small enough, and windows narrow and alike enough to be written out."""
     inputs, width = relation.inputs // relation.groups, relation.axes[-1].kernel

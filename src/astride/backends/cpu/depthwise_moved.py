@@ -56,6 +56,7 @@ class Schedule:
     slot: int
 
 
+@lru_cache(maxsize=512)
 def takes(relation: Relation, images: int) -> bool:
     """Whether rows take it, and what is moved at once fits into scratch memory."""
     return takes_rows(relation) and images > 0 and sum(_slot(relation)) <= MOST
