@@ -29,6 +29,7 @@ from .settings import configure, use
 
 if TYPE_CHECKING:
     from . import cv2dnn, gpu, like, onnx, pycaffe
+    from .backends.fixed import frozen
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
     from .ops.adaptive_pool import adaptive_pool
@@ -63,6 +64,7 @@ __version__ = "0.1.0"
 
 LAZY: dict[str, str] = {
     "cv2dnn": ".cv2dnn",
+    "frozen": ".backends.fixed",
     "gpu": ".gpu",
     "like": ".like",
     "load_caffe": ".caffe.load",
@@ -99,6 +101,7 @@ __all__ = [
     "elementwise",
     "fold",
     "fractional_pool",
+    "frozen",
     "global_pool",
     "gpu",
     "layout",

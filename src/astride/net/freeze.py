@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..backends import fixed
 from ..backends.protocol import Array
 from ..layers import Parameter
 
@@ -13,8 +14,8 @@ def frozen(parameter: Parameter, data: Array | None = None) -> Parameter:
     if data is None and _is_fixed(parameter.data):
         memory = parameter.data
     else:
-        memory = np.array(parameter.data if data is None else data, parameter.dtype, order="C")
-        memory.flags.writeable = False
+        memory = fixed.frozen(np.asarray(parameter.data if data is None else data, parameter.data.dtype))
+        memory.flags.writeable = False  # of no numbers at all there is nothing to freeze
     kept = Parameter(memory.shape, parameter.dtype)
     kept.hold(memory)
     return kept
@@ -26,4 +27,4 @@ def _is_fixed(array: Array) -> bool:
         if array.flags.writeable:
             return False
         array = array.base
-    return array.base is None and not array.flags.writeable
+    return (array.base is None or isinstance(array.base, bytes)) and not array.flags.writeable

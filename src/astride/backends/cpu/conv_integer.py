@@ -26,6 +26,7 @@ from ..protocol import Array, Arrays, Kernel, Saved
 from . import conv_directions
 from .conv_gather import Relation, compute
 from .conv_pack import packed, packed_bias
+from .kept import kept
 
 QUAD = 4
 """Bytes of one lane."""
@@ -95,28 +96,33 @@ def _in_quads(plan: IntegerConvPlan, x: Array, w: Array, x_zero: Array | None, w
     q = np.zeros(1, np.int64) if w_zero is None else w_zero.reshape(-1).astype(np.int64)
     q = q - (128 if plan.w_dtype == "uint8" else 0)
     extra = bool(q.any())
-    signed = _signed(plan, w)
     groups, terms = plan.groups, math.prod(plan.weight_shape[1:])
     of_group = plan.out_channels // groups
-    constant = (terms * q - signed.reshape(len(signed), -1).sum(1, dtype=np.int64)) * p
+    total = kept(w, ("total", plan.w_dtype), lambda: _signed(plan, w).reshape(len(w), -1).sum(1, dtype=np.int64))
+    constant = (terms * q - total) * p
     if b is not None:
         constant = constant + b
-    if extra:
-        signed = signed.reshape(groups, of_group, *signed.shape[1:])
-        signed = np.concatenate([signed, np.ones_like(signed[:, :1])], 1).reshape(-1, *signed.shape[2:])
     relation = _relation(plan, extra)
-    quads = _quads(signed, 1).view(np.int32)[..., 0]
     whole = _padded(plan, x, p)
     y = np.empty((len(x), *(axis.out for axis in plan.axes), relation.outputs), np.int32)
     begin = np.zeros((groups, of_group + extra), np.int32)
     begin[:, :of_group] = constant.astype(np.int32).reshape(groups, of_group)
-    weights = packed(relation, np.ascontiguousarray(quads))
+    weights = kept(w, ("quads", relation), lambda: packed(relation, _weights(plan, w, extra)))
     compute(relation, whole, weights, packed_bias(relation, begin, y.dtype), y)
     if not extra:
         return y
     parts = y.reshape(*y.shape[:-1], groups, of_group + 1)
     less = np.broadcast_to(q, (plan.out_channels,)).astype(np.int32).reshape(groups, of_group)
     return (parts[..., :-1] - parts[..., -1:] * less).reshape(*y.shape[:-1], plan.out_channels)
+
+
+def _weights(plan: IntegerConvPlan, w: Array, extra: bool) -> Array:
+    """Signed bytes in quads of input channels, as int32; with `extra` one more output channel a group, all ones."""
+    signed = _signed(plan, w)
+    if extra:
+        signed = signed.reshape(plan.groups, -1, *signed.shape[1:])
+        signed = np.concatenate([signed, np.ones_like(signed[:, :1])], 1).reshape(-1, *signed.shape[2:])
+    return np.ascontiguousarray(_quads(signed, 1).view(np.int32)[..., 0])
 
 
 @lru_cache(maxsize=512)

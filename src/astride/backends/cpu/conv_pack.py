@@ -1,5 +1,5 @@
 """Weights and bias in the order in which tiles read them, and sums in that order as weights. Packed weights are made anew for
-every call: parameters change, and through views that nobody here knows of."""
+every call, since parameters change, and through views that nobody here knows of; but for those that cannot (kept.py)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .conv_gather import Relation
 from .conv_layout import transposed
 from .ir import Function, Value, module
 from .ir_types import lanes, vector
+from .kept import kept
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
@@ -35,7 +36,11 @@ TAKEN = 1 << 14
 
 
 def packed(relation: Relation, w: Array) -> Array:
-    """The weights (groups, blocks, taps, inputs, lanes), zeros behind the last channel. w is contiguous."""
+    """Contiguous weights as (groups, blocks, taps, inputs, lanes), zeros behind the last channel; made once if frozen."""
+    return kept(w, ("packed", relation), lambda: _packed(relation, w))
+
+
+def _packed(relation: Relation, w: Array) -> Array:
     out = np.empty(relation.packed_shape, w.dtype)
     if out.size and w.size:
         address, geometry = _schedule(relation)

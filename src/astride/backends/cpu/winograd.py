@@ -22,6 +22,7 @@ from .cache import functions
 from .conv_gather import Relation
 from .conv_layout import channels_last
 from .ir import module
+from .kept import kept
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
@@ -108,6 +109,11 @@ def schedule(relation: Relation, images: int, tile: int, first: bool) -> Schedul
     return Schedule(address, Geometry([values[name] for name in FIELDS], [zeros]), groups * chunks, tiles, slot)
 
 
+def _transformed(relation: Relation, packed: Array, tile: int) -> Array:
+    """The weights in Winograd's form, made once if they cannot change."""
+    return kept(packed, ("winograd", relation, tile), lambda: transformed_weights(relation, packed, tile))
+
+
 def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, first: bool = False) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias.
 
@@ -116,7 +122,7 @@ def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, 
     """
     if not y.size:
         return
-    found, weights = schedule(relation, len(x), tile, first), transformed_weights(relation, packed, tile)
+    found, weights = schedule(relation, len(x), tile, first), _transformed(relation, packed, tile)
     flags = np.zeros(found.tiles, np.uint8)
     block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data)
     run(
