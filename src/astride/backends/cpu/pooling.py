@@ -12,7 +12,7 @@ import numpy as np
 from ...plan import PoolPlan
 from ...plan.kinds import Edge, Empty, Layout, Reduce, Start, Tie
 from .. import memory
-from ..protocol import Array, Arrays, Saved, offset_dtype
+from ..protocol import Array, Arrays, Saved
 from . import powers
 from .edges import apart, fold, grow, grown_shape, in_float32
 from .extremes import Extreme, Matching
@@ -45,7 +45,7 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     x = memory.contiguous(x)
     read = grow(plan, x)
     y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-    offsets = memory.empty(y.shape, offset_dtype(plan.taps)) if schedule.spec.offsets else None
+    offsets = memory.empty(y.shape, _OFFSETS[schedule.spec.offsets]) if schedule.spec.offsets else None
     if y.size:
         launch(schedule, schedule.total(x.shape), read, y, offsets, None)
     if y is not out:
@@ -58,6 +58,7 @@ def forward(plan: PoolPlan, x: Array, uniform: Array | None = None, *, out: Arra
     return out, Saved((x.shape, None), offsets, x if kept_x else None, out if kept_y else None)
 
 
+_OFFSETS = {dtype.itemsize: dtype for dtype in map(np.dtype, ("u1", "u2", "u4", "u8"))}
 _TO_FIRST = [(0, rank - 1, *range(1, rank - 1)) for rank in range(2, 6)]
 _TO_LAST = [(0, *range(2, rank), 1) for rank in range(2, 6)]
 

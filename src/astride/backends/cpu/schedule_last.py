@@ -1,4 +1,4 @@
-"""Which gradient of pooling is computed how where the channels come last."""
+"""Which gradient of pooling is computed how where the channels come last, and where one window is a whole plane."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
-from . import pool_last_cells, pool_last_scatter
+from . import pool_first_fill, pool_last_cells, pool_last_scatter
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .gradients import Gradient
@@ -42,15 +42,36 @@ def backward_last(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Sch
     return by_cells(plan, spec, shape) or _whole_images(plan, spec, shape) or _given(plan, spec, shape)
 
 
-def _whole_images(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
-    """One average over each image."""
+def _whole_share(plan: PoolPlan, spec: Gradient) -> int | None:
+    """The divisor of a plan whose one window is the whole image; None where it is not an average of that kind."""
     whole = shape3(plan)
     if spec.kind != "share" or any(
         len(table) != 1 or table[0, 0] != 0 or table[0, 1] != size or step != 1
         for table, size, step in zip(whole.tables, whole.sizes, whole.dilations, strict=True)
     ):
         return None
-    share = math.prod(int(table[0, 3]) for table in whole.tables) * factor_of(plan)
+    return math.prod(int(table[0, 3]) for table in whole.tables) * factor_of(plan)
+
+
+def whole_planes(plan: PoolPlan, spec: Gradient) -> Schedule | None:
+    """One average over each plane, where the channels come first."""
+    share = _whole_share(plan, spec)
+    if share is None:
+        return None
+    (address,) = functions(
+        f"pool_first_{plan.reduce}_fill", spec, lambda: pool_first_fill.backward(spec, machine()), ("backward",)
+    )
+    whole = shape3(plan)
+    return Schedule(
+        plan, address, Geometry(whole.fields(1, share), []), spec, 1, chunk_of(math.prod(whole.sizes) * spec.number.bytes)
+    )
+
+
+def _whole_images(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
+    """One average over each image."""
+    whole, share = shape3(plan), _whole_share(plan, spec)
+    if share is None:
+        return None
     streaming = large(plan, shape)
     (address,) = functions(
         f"pool_last_{plan.reduce}_images",
