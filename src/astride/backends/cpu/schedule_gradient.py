@@ -128,8 +128,6 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     spec = Gradient.of(plan)
     if last and (quick := schedule_last.backward_last(plan, spec, shape)) is not None:
         return kept(key, quick)
-    if not last and (filled := schedule_last.whole_planes(plan, spec)) is not None:
-        return kept(key, filled)
     fields = None if last else whole_planes(plan, spec, planes)
     if fields is not None:
         (address,) = functions(

@@ -1,4 +1,4 @@
-"""Which gradient of pooling is computed how where the channels come last, and where one window is a whole plane."""
+"""Which gradient of pooling is computed how where the channels come last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
-from . import pool_first_fill, pool_last_cells, pool_last_scatter
+from . import pool_last_cells, pool_last_scatter
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .gradients import Gradient
@@ -51,20 +51,6 @@ def _whole_share(plan: PoolPlan, spec: Gradient) -> int | None:
     ):
         return None
     return math.prod(int(table[0, 3]) for table in whole.tables) * factor_of(plan)
-
-
-def whole_planes(plan: PoolPlan, spec: Gradient) -> Schedule | None:
-    """One average over each plane, where the channels come first."""
-    share = _whole_share(plan, spec)
-    if share is None:
-        return None
-    (address,) = functions(
-        f"pool_first_{plan.reduce}_fill", spec, lambda: pool_first_fill.backward(spec, machine()), ("backward",)
-    )
-    whole = shape3(plan)
-    return Schedule(
-        plan, address, Geometry(whole.fields(1, share), []), spec, 1, chunk_of(math.prod(whole.sizes) * spec.number.bytes)
-    )
 
 
 def _whole_images(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
