@@ -10,7 +10,7 @@ from .contraction import Contraction
 from .ir import Function, Value
 from .machine import Machine
 from .winograd_forms import FORMS
-from .winograd_parts import LINE, Products, addresses, gathered, prefetch, spread
+from .winograd_parts import LINE, PIECES, Products, addresses, gathered, prefetch, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Unit:
         self.f, self.spec, self.tile, self.size = f, spec, form.tile, matrices.points
         self.rows, self.lanes, self.block = spec.rows(machine)[0], spec.lanes(machine), spec.block(machine)
         self.vector = self.lanes * spec.bytes
-        self.products = Products(spec, machine, self.vector, self.lanes)
+        self.products = Products(spec, machine, self.vector, self.lanes, PIECES[form.tile])
         spread_, gathered_ = spread("spread", spec, machine, matrices.inputs), gathered(spec, machine, matrices.outputs)
         self.functions = [*self.products.functions, spread_, gathered_]
         self.fields = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}

@@ -31,7 +31,7 @@ from .tables import Geometry
 from .window import kernel_function
 from .winograd_first import Window, parts, room
 from .winograd_forms import FORMS, transformed, turned
-from .winograd_parts import LINE, Products, addresses, apart, prefetch, spread, steps_of
+from .winograd_parts import LINE, PIECES, Products, addresses, apart, prefetch, spread, steps_of
 from .winograd_units import Form
 from .workers import address_of, run
 
@@ -181,7 +181,7 @@ class _Writer:
         spec, matrices = form.spec, FORMS[form.tile]
         self.f, self.spec, self.tile, self.size = f, spec, form.tile, matrices.points
         self.step, self.lanes, self.block = spec.rows(machine)[0], spec.lanes(machine), spec.block(machine)
-        self.products = Products(spec, machine, spec.bytes, 1)
+        self.products = Products(spec, machine, spec.bytes, 1, PIECES[form.tile])
         pixels = spread("spread_pixels", spec, machine, matrices.inputs)
         gradients = spread("spread_gradients", spec, machine, turned(matrices.outputs))
         self.functions = [*self.products.functions, pixels, gradients]
