@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from astride.backends.cpu.compiler import compile_object, load_object
 from astride.backends.cpu.ir import Function, Value, module
 from astride.backends.cpu.ir_types import vector
+from astride.backends.cpu.numbers import lacks
 
 Array = NDArray[Any]
 
@@ -20,6 +22,13 @@ KINDS = {
     "half": np.float16, "float": np.float32, "double": np.float64,
 }  # fmt: skip
 """Types of values, as NumPy has them."""
+
+
+def skip_unread(dtype: str) -> None:
+    """Skip where this CPU, or the one that ASTRIDE_CPU names, has no instructions for a dtype: kernels decline it there."""
+    reason = lacks(dtype)
+    if reason:
+        pytest.skip(reason)
 
 
 def call(f: Function, *arguments: Array | int, others: tuple[Function, ...] = ()) -> None:
