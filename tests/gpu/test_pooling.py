@@ -52,7 +52,7 @@ def sizes_of(name: str, width: int, height: int, *strides: int) -> tuple[int, ..
 @pytest.mark.parametrize("name", KINDS)
 def test_windows_edges_and_channels(device: Any, rng: np.random.Generator, name: str, edge: str) -> None:
     """Odd and even kernels; channels alone and in fours; negative data, which zeros outside beat."""
-    for (width, height), channels in itertools.product(((3, 3), (2, 2), (3, 2), (1, 4)), (3, 4)):
+    for (width, height), channels in (((3, 3), 3), ((2, 2), 4), ((3, 2), 4), ((1, 4), 3)):
         x = rng.integers(-9, 3, (2, 7, 6, channels)).astype(np.float32)
         both(device, name, x, *sizes_of(name, width, height, 2, 1), edge_mode=edge)
 

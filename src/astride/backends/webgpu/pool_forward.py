@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...plan.kinds import Empty, Nan, Reduce, Start, Tie, Unpicked
-from .pool_rule import NUMBERS, SPECIAL, Rule, better, empty_value, factor, moves, norm_functions, norm_scale
+from .pool_rule import NUMBERS, SPECIAL, Rule, better, divisor, empty_value, factor, moves, norm_functions, norm_scale
 from .program import Program, flat_program
 from .scan import PARTS, Scan
 from .windows import Form, declarations, over_taps, window_of
@@ -73,7 +73,7 @@ def _extreme(form: Form, rule: Rule, picks: bool) -> Scan:
 
 
 def _average(form: Form, rule: Rule) -> Scan:
-    finish = f"var result = total / T({factor('divisors', form.rank)});\n"
+    finish = f"var result = total / {divisor(form.rank)};\n"
     if rule.empty is not Empty.QUOTIENT:
         value = "T(nothing())" if rule.empty is Empty.NAN else "T(0.0)"
         finish += f"result = select(result, {value}, B(({factor('counts', form.rank)}) == 0.0));\n"

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ...plan.kinds import NEARNESS, LpForm, Nan, Reduce, Tie, ZeroWindow
 from .pool_forward import parted, tables_of
-from .pool_rule import NUMBERS, SPECIAL, Rule, better, factor, norm_functions, norm_scale
+from .pool_rule import NUMBERS, SPECIAL, Rule, better, divisor, norm_functions, norm_scale
 from .program import Program, flat_program
 from .scan import Scan
 from .windows import Form, declarations, over_taps, over_windows, pixel_of, window_of
@@ -96,7 +96,7 @@ def _terms(form: Form, rule: Rule) -> tuple[str, str, str]:
         begin = here + "let sign = sign_of(here);\n" if rule.infinite else ""
         return begin, f"total += select(T(0.0), {sent}, offsets[o] == U(k));\n", ""
     if rule.divides:
-        return "", f"total += T(dy[o]) / T({factor('divisors', form.rank)});\n", ""
+        return "", f"total += T(dy[o]) / {divisor(form.rank)};\n", ""
     if rule.reduce is Reduce.STOCHASTIC_MEAN:
         slope = "select(T(0.0), (T(2.0) * here - T(y[o])) / best[o], above(best[o], T(0.0)))"
         return here, f"total += {slope} * share[o];\n", ""

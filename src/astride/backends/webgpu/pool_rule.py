@@ -81,6 +81,7 @@ NUMBERS = (("infinity", "u32"), ("not_a_number", "u32"), ("start", "u32"), ("edg
 
 SPECIAL = """fn infinity() -> f32 { return bitcast<f32>(params.infinity); }
 fn nothing() -> f32 { return bitcast<f32>(params.not_a_number); }
+fn positive_zero(v: f32) -> f32 { return select(v, 0.0, v == 0.0); }
 fn start() -> f32 { return bitcast<f32>(params.start); }
 """
 
@@ -177,6 +178,11 @@ def norm_functions(rule: Rule) -> str:
 def factor(name: str, rank: int) -> str:
     """The product of a window's factors from the table `factors`, one an axis."""
     return " * ".join(f"factors[params.{name}{a} + w{a}]" for a in range(rank))
+
+
+def divisor(rank: int) -> str:
+    """What a window's sum is divided by; a zero is positive, whatever the signs of its factors."""
+    return f"T(positive_zero({factor('divisors', rank)}))"
 
 
 def norm_scale(rule: Rule, rank: int) -> str:
