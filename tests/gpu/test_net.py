@@ -14,6 +14,7 @@ import astride.examples
 from astride.backends.webgpu.device import Device
 from astride.errors import ArgumentError, ArrayError, UnsupportedError
 from astride.net import Net
+from astride.net.device import DeviceSide
 
 LENET = Path(astride.examples.__file__).parent / "lenet"
 MTCNN = Path(__file__).resolve().parents[3] / "shared" / "models" / "mtcnn"
@@ -242,6 +243,21 @@ def test_layers_without_a_kernel_are_named_before_anything_runs(device: Device) 
         net.to(device)
     inputs = {"data": np.ones((2, 4, 6, 5), np.float32), "labels": np.zeros(2, np.float32)}
     assert np.isfinite(net.forward(**inputs)["loss"])
+
+
+def test_parameters_beyond_a_binding_are_named(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("astride.net.on_device.BINDING_MAX", 32)
+    with pytest.raises(UnsupportedError, match="parameters of 36 bytes"):
+        relus(device)
+
+
+def test_nothing_is_kept_that_no_gradient_needs(device: Device) -> None:
+    net = relus(device)
+    net.forward(data=np.ones((2, 3), np.float32))
+    assert isinstance(net._place, DeviceSide)
+    assert not net._place.kept
+    net.backward(ip=np.ones((2, 3), np.float32))
+    assert {layer.name for layer in net._place.kept} == {"ip", "relu"}
 
 
 def test_refusals(device: Device) -> None:

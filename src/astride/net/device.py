@@ -68,6 +68,11 @@ class DeviceSide:
         if bottom:
             self._forms[layer].backward(self, layer, top, want, bottom)
 
+    def keep(self, layer: Layer, value: Any) -> None:
+        """Keep what a layer's gradient needs, if anybody will ask for one."""
+        if layer.keep:
+            self.kept[layer] = value
+
     # -- blobs
 
     def data(self, blob: Blob, shape: Shape | None = None) -> Tensor:

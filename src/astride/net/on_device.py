@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.webgpu import conv, dense, dense_recipe, pooling
+from ..backends.webgpu.device import BINDING_MAX
 from ..backends.webgpu.recipe import encode
 from ..backends.webgpu.tensor import Tensor
 from ..errors import UnsupportedError
@@ -60,6 +61,9 @@ def form_of(layer: Layer) -> Form:
 
 def declines(layer: Layer, node: Node) -> str | None:
     """Why a layer does not run on a device; None if it does."""
+    for parameter in layer.params:
+        if parameter.count * 4 > BINDING_MAX:
+            return f"parameters of {parameter.count * 4} bytes, more than the {BINDING_MAX} that WebGPU binds"
     for kind, form in FORMS:
         if _runs_as(layer, kind):
             return form.declines(layer, node)
@@ -89,7 +93,7 @@ def _convolve(side: DeviceSide, layer: Convolution, bottom: Blobs, top: Blobs) -
         given = side.data(x, layer._canonical(x.shape))
         side.put(y, conv.encode_forward(side.commands, plan, given, w, b))
         kept.append(given)
-    side.kept[layer] = (kept, w)
+    side.keep(layer, (kept, w))
 
 
 def _convolve_back(side: DeviceSide, layer: Convolution, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -123,7 +127,7 @@ def _pool(side: DeviceSide, layer: Pooling, bottom: Blobs, top: Blobs) -> None:
     given = side.data(x)
     result, kept = pooling.encode_forward(side.commands, plan, given, draws, save=layer.keep)
     side.put(y, result)
-    side.kept[layer] = kept
+    side.keep(layer, kept)
 
 
 def _pool_back(side: DeviceSide, layer: Pooling, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -143,7 +147,7 @@ def _multiply(side: DeviceSide, layer: InnerProduct, bottom: Blobs, top: Blobs) 
     bias = {"b": side.data(layer.params[1])} if layer.bias else {}
     recipe = dense_recipe.matmul(plan, x.shape, dense_recipe.epilogue(None, layer.bias), side.device.kind)
     side.put(top[0], side.run(recipe, "y", (rows, plan.columns), x=x, w=w, **bias))
-    side.kept[layer] = (x, w)
+    side.keep(layer, (x, w))
 
 
 def _multiply_back(side: DeviceSide, layer: InnerProduct, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -166,7 +170,7 @@ def _multiply_back(side: DeviceSide, layer: InnerProduct, top: Blobs, want: Sequ
 def _apply(side: DeviceSide, layer: Unary, bottom: Blobs, top: Blobs) -> None:
     x = side.data(bottom[0])
     side.put(top[0], side.run(dense_recipe.elementwise(layer.plan(bottom[0]), x.shape), "y", x.shape, x=x))
-    side.kept[layer] = x
+    side.keep(layer, x)
 
 
 def _apply_back(side: DeviceSide, layer: Unary, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -182,7 +186,7 @@ def _along(side: DeviceSide, layer: AlongAxes, bottom: Blobs, top: Blobs) -> Non
     shift = {"b": side.data(layer.params[-1])} if layer.shift_filler is not None else {}
     recipe = dense_recipe.broadcast(layer.plan(bottom[0], other), x.shape, z.shape, bool(shift))
     side.put(top[0], side.run(recipe, "y", x.shape, x=x, z=z, **shift))
-    side.kept[layer] = (x, z)
+    side.keep(layer, (x, z))
 
 
 def _along_back(side: DeviceSide, layer: AlongAxes, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -206,7 +210,7 @@ def _drop(side: DeviceSide, layer: Dropout, bottom: Blobs, top: Blobs) -> None:
     if layer.random:
         mask = side.device.tensor(layer._mask(bottom[0]))
         x = side.run(dense_recipe.elementwise(layer._plan(bottom[0]), x.shape), "y", x.shape, x=x, z=mask)
-        side.kept[layer] = mask
+        side.keep(layer, mask)
     side.put(top[0], x)
 
 
@@ -227,7 +231,7 @@ def _combine(side: DeviceSide, layer: Eltwise, bottom: Blobs, top: Blobs) -> Non
         recipe = dense_recipe.elementwise(layer.plan(i, "float32"), so_far.shape)
         so_far = side.run(recipe, "y", so_far.shape, x=so_far, z=z)
     side.put(top[0], so_far)
-    side.kept[layer] = kept
+    side.keep(layer, kept)
 
 
 def _combine_back(side: DeviceSide, layer: Eltwise, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -248,7 +252,7 @@ def _normalize(side: DeviceSide, layer: LRN, bottom: Blobs, top: Blobs) -> None:
     base, y = side.device.empty(x.shape), side.device.empty(x.shape)
     encode(dense_recipe.lrn(plan, x.shape), side.commands, {"x": x, "base": base, "y": y})
     side.put(top[0], y)
-    side.kept[layer] = (x, base)
+    side.keep(layer, (x, base))
 
 
 def _normalize_back(side: DeviceSide, layer: LRN, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -266,7 +270,7 @@ def _softmax(side: DeviceSide, layer: Softmax, bottom: Blobs, top: Blobs) -> Non
     dense.check_classes(plan, x.shape)
     y = side.run(dense_recipe.softmax(plan, x.shape), "y", x.shape, x=x)
     side.put(top[0], y)
-    side.kept[layer] = y
+    side.keep(layer, y)
 
 
 def _softmax_back(side: DeviceSide, layer: Softmax, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
@@ -286,7 +290,7 @@ def _loss(side: DeviceSide, layer: SoftmaxWithLoss, bottom: Blobs, top: Blobs) -
     side.put(top[0], y)
     if len(top) > 1:
         side.put(top[1], p)
-    side.kept[layer] = (labels, p, counted)
+    side.keep(layer, (labels, p, counted))
 
 
 def _loss_back(side: DeviceSide, layer: SoftmaxWithLoss, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:

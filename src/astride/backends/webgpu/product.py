@@ -78,7 +78,7 @@ def product(
         return Recipe()
     tile = choose(adapter, s["rows"], s["columns"], s["terms"]) if tile is None else tile
     length, chunks = split(s, tile)
-    target = "partial" if chunks > 1 else out
+    target = "shares" if chunks > 1 else out
     numbers = {**s, "length": length, "chunks": chunks}
     last = epilogue if chunks == 1 else PLAIN
     names = {"x": x, "w": w, "out": target, "bias": bias}
@@ -89,7 +89,7 @@ def product(
         recipe = Recipe((_plain(factors, numbers, names, last),))
     if chunks > 1:
         recipe = recipe.then(
-            Recipe((_gathered(factors, chunks, {**names, "out": out}, epilogue),), {"partial": chunks * s["total"]})
+            Recipe((_gathered(factors, chunks, {**names, "out": out}, epilogue),), {"shares": chunks * s["total"]})
         )
     return recipe
 
@@ -105,14 +105,14 @@ def split(s: Mapping[str, int], tile: Tile) -> tuple[int, int]:
     tiles = s["products"] * -(-s["rows"] // tile.rows) * -(-s["columns"] // tile.columns)
     groups = tiles if tile.threads else -(-tiles // WORKERS)
     wanted = max(-(-terms // MOST_TERMS), min(ENOUGH_GROUPS // max(groups, 1), terms // LEAST_TERMS))
-    most = max(1, MOST_PARTIAL // max(s["total"], 1))
+    most = max(1, MOST_SHARES // max(s["total"], 1))
     chunks = max(-(-terms // MOST_TERMS), min(wanted, most), 1)
     length = -(-terms // chunks)
     length += -length % max(tile.depth, 4)
     return length, -(-terms // length)
 
 
-MOST_PARTIAL = 1 << 23
+MOST_SHARES = 1 << 23
 """Elements of the chunks' shares, unless loops would be too long."""
 
 
@@ -191,11 +191,11 @@ def _gathered(factors: Factors, chunks: int, names: Mapping[str, str], epilogue:
         numbers |= {"inner": s["inner"], "channels": s["channels"]}
     value = "sum + bias[(i / params.inner) % params.channels]" if epilogue.bias else "sum"
     body = f"""  var sum = 0.0;
-  for (var c = 0; c < params.chunks; c++) {{ sum += partial[c * params.count + i]; }}
+  for (var c = 0; c < params.chunks; c++) {{ sum += shares[c * params.count + i]; }}
   out[i] = finish({value});
 """
-    inputs = ["partial", *["bias"] * epilogue.bias]
-    return each("gather chunks", inputs, ["out"], numbers, body, functions=epilogue.finish, names={**names, "partial": "partial"})
+    inputs = ["shares", *["bias"] * epilogue.bias]
+    return each("gather chunks", inputs, ["out"], numbers, body, functions=epilogue.finish, names={**names, "shares": "shares"})
 
 
 def _tiled(factors: Factors, numbers: Mapping[str, int], names: Mapping[str, str], epilogue: Epilogue, tile: Tile) -> Step:
