@@ -15,7 +15,7 @@ from .gradients import Gather, Gradient
 from .ir import Function, Value, module
 from .ir_types import size, vector
 from .machine import Machine
-from .window import DILATION, FIRST_FREE, KERNEL, OUT, SIZE, Window, blocks, fields, first_number, kernel_function, rows
+from .window import DILATION, FIRST_FREE, KERNEL, OUT, SIZE, Window, blocks, bring, fields, first_number, kernel_function, rows
 
 TABLES, PLACES, STARTS = FIRST_FREE + 1, FIRST_FREE + 4, FIRST_FREE + 5
 """Fields: three tables of windows, or for extremes only where they start, in pixels of the plane; for each number of a tap
@@ -29,16 +29,17 @@ Numbers = NDArray[np.int64]
 LARGEST_PLANE, LARGEST_IN_ORDER = 1 << 20, 1 << 30
 """Bytes of a plane up to which it is taken as one unit; as much where all its windows are taken in the order of memory."""
 
-TOGETHER = 8
-"""Planes taken together where each window gives to one tap: neighbours often give to the same, and must wait for each other."""
+TOGETHER, FEW_TOGETHER, SMALL_PLANE = 8, 4, 1 << 13
+"""Planes taken together where each window gives to one tap: neighbours often give to the same, and must wait for each other.
+Fewer where planes have more bytes than this: each is a stream of its own for the memory to follow."""
 
 MOST_TAPS = 1 << 12
 FEWEST_PLANES = 16
 """Planes from which there are enough units; with fewer, rows are."""
 
 
-def backward(spec: Gradient, machine: Machine) -> str:
-    """The module of `backward`: a is dx, b is dy, c the offsets or y, d is x; units are planes of dx."""
+def backward(spec: Gradient, group: int, machine: Machine) -> str:
+    """The module of `backward`: a is dx, b is dy, c the offsets or y, d is x; units are planes of dx, taken `group` at a time."""
     f = kernel_function("backward")
     size_, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
     tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
@@ -51,6 +52,10 @@ def backward(spec: Gradient, machine: Machine) -> str:
         for plane in numbers:
             _clear(f, f.at(f.a, plane * pixels * bytes_), pixels, spec.accumulate, lanes)
         if in_order(spec):
+            if count == TOGETHER:  # so small that the memory does not see where they go on
+                bring(f, f.at(f.c, (first + count) * windows), windows * count)
+                bring(f, f.at(f.b, (first + count) * windows * bytes_), windows * (count * bytes_))
+                bring(f, f.at(f.a, (first + count) * pixels * bytes_), pixels * (count * bytes_), write=True)
             InOrder(f, spec, numbers, pixels, windows).every_window()
             return
         with f.loop(0, out[0]) as i, f.loop(0, out[1]) as j:
@@ -69,7 +74,6 @@ def backward(spec: Gradient, machine: Machine) -> str:
                     dx, x = f.at(f.a, plane * pixels * bytes_), f.at(f.d, plane * pixels * bytes_)
                     _to_rows(f, spec, lanes, axes, size_, kernel, dilation, plane * windows + line + k, dx, x)
 
-    group = together(spec)
     grouped = f.begin + (f.end - f.begin) // group * group
     with f.loop(f.begin, grouped, group) as first:
         planes(first, group)
@@ -79,9 +83,11 @@ def backward(spec: Gradient, machine: Machine) -> str:
     return module(f)
 
 
-def together(spec: Gradient) -> int:
+def together(spec: Gradient, plane_bytes: int) -> int:
     """Planes taken together."""
-    return TOGETHER if spec.kind == "offsets" else 1
+    if spec.kind != "offsets":
+        return 1
+    return TOGETHER if plane_bytes <= SMALL_PLANE else FEW_TOGETHER
 
 
 def in_order(spec: Gradient) -> bool:

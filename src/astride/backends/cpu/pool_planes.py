@@ -24,7 +24,7 @@ from .ir_types import BITS, vector
 from .machine import Machine
 from .pool_last_quick import Whole
 from .sums import Sum
-from .window import CHANNELS, FIRST_FREE, OUT, SIZE, Spec, fields, kernel_function
+from .window import CHANNELS, FIRST_FREE, OUT, SIZE, Spec, bring, fields, kernel_function
 
 Numbers = NDArray[np.int64]
 
@@ -204,6 +204,10 @@ class Bundles:
                 f.store(values, f.at(buffer, pixel * i))
 
         self._walk(band, part, block, lambda memory, buffer: f.store(f.load(part.kind, memory), buffer))
+        with f.when(f.field(self.table, BANDS).eq(1)):
+            whole = part.size[0] * part.size[1] * part.size[2] * self.bundle * part.bytes
+            plane = band.plane * (part.size[0] * part.size[1] * part.size[2]) * part.bytes
+            bring(f, f.at(part.memory, plane + whole), whole)
 
     def spread(self, band: Band, part: Part) -> None:
         """A band's planes from the buffer to where they belong."""

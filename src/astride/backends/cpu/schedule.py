@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Divisor, Layout, Reduce
-from . import line_direct, line_quick, pool_first, pool_first_whole, pool_last, pool_last_quick, pool_planes, schedule_planes
+from . import (
+    line_direct,
+    line_quick,
+    pool_first,
+    pool_first_whole,
+    pool_last,
+    pool_last_quick,
+    pool_planes,
+    schedule_flat,
+    schedule_planes,
+)
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .extremes import Extreme, Matching
@@ -208,7 +218,7 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
     if found is not None and found.plan is plan:
         return found
     spec = spec_of(plan, save)
-    bundled = None if last else _whole_planes(plan, spec, number) or _bundled(plan, spec, number)
+    bundled = None if last else _together(plan, spec, number)
     if bundled is not None:
         address, geometry, units = bundled
         taps = number * math.prod(axis.out for axis in axes_read(plan)) * max(plan.taps, 1)
@@ -216,6 +226,12 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
         return kept(key, Schedule(plan, address, geometry, spec, units, chunk, bundled=True))
     address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
     return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
+
+
+def _together(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, int] | None:
+    """The kernel's address, what it reads and its units, where it takes several planes at once; None where it should not."""
+    flat = schedule_flat.forward(plan, spec, _shape(plan, spec), planes) if isinstance(spec, Extreme) else None
+    return flat or _whole_planes(plan, spec, planes) or _bundled(plan, spec, planes)
 
 
 def _whole_planes(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, int] | None:

@@ -10,13 +10,22 @@ from numpy.typing import NDArray
 
 from ...plan import PoolPlan, StridedAxis
 from ...plan.kinds import Edge, Layout
-from . import pool_first_gradient, pool_first_scatter, pool_first_whole, pool_last, schedule_last, schedule_planes
+from . import (
+    pool_first_flat,
+    pool_first_gradient,
+    pool_first_scatter,
+    pool_first_whole,
+    pool_last,
+    schedule_flat,
+    schedule_last,
+    schedule_planes,
+)
 from .cache import functions
 from .edges import axes_read, taps_inside
 from .gradients import Gradient
 from .line import Across
 from .machine import machine
-from .schedule import Schedule, chunk_of, column, factor_of, kept, merged, schedules, shape3, whole_planes
+from .schedule import Schedule, chunk_of, column, factor_of, kept, merged, schedules, shape3, three, whole_planes
 from .tables import Geometry, covers, windows
 
 LITTLE_OVERLAP = 4
@@ -62,8 +71,12 @@ def _scattered(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry] | None:
         return None
     if not wide and not in_order and _overlap(plan) <= LITTLE_OVERLAP:
         return None
+    group = pool_first_scatter.together(spec, math.prod(shape.sizes) * number.bytes)
     (address,) = functions(
-        f"pool_first_{plan.reduce}_scatter", spec, lambda: pool_first_scatter.backward(spec, machine()), ("backward",)
+        f"pool_first_{plan.reduce}_scatter",
+        (spec, group),
+        lambda: pool_first_scatter.backward(spec, group, machine()),
+        ("backward",),
     )
     tables, places, more = list(shape.tables), np.zeros(1, np.int64), list[NDArray[np.int64]]()
     if spec.kind == "offsets":
@@ -76,6 +89,23 @@ def _scattered(plan: PoolPlan, spec: Gradient) -> tuple[int, Geometry] | None:
             more = [pool_first_scatter.starts_table(shape.kernels, shape.sizes, shape.dilations, tables)]
     factor = factor_of(plan) if spec.kind == "share" else 1
     return address, Geometry(shape.fields(1, factor), [*tables, places, *more])
+
+
+def _flat(plan: PoolPlan, spec: Gradient, planes: int) -> Schedule | None:
+    """All planes as one row, where there are as many windows as pixels."""
+    window = schedule_flat.window_of(plan)
+    if window is None or not pool_first_flat.takes(spec, machine()):
+        return None
+    (address,) = functions(
+        f"pool_flat_{plan.reduce}_gradient",
+        (spec, window),
+        lambda: pool_first_flat.backward(spec, window, machine()),
+        ("backward",),
+    )
+    sizes = three([axis.size for axis in plan.axes], 1)
+    total = planes * math.prod(sizes)
+    units = -(-total // pool_first_flat.UNIT)
+    return Schedule(plan, address, Geometry([total, sizes[2], sizes[1] * sizes[2]], []), spec, units, 1, bundled=True)
 
 
 def _overlap(plan: PoolPlan) -> int:
@@ -136,6 +166,9 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
         units, plane = -(-planes // machine().lanes(spec.accumulate)), fields[pool_first_whole.PIXELS] * spec.number.bytes
         chunk = chunk_of(2 * plane * machine().lanes(spec.accumulate))
         return kept(key, Schedule(plan, address, Geometry(fields, []), spec, units, chunk, bundled=True))
+    flat = None if last else _flat(plan, spec, planes)
+    if flat is not None:
+        return kept(key, flat)
     scattered = _scattered(plan, spec) if many else None
     bundled = _bundled(plan, spec, planes) if many and scattered is None else None
     if bundled is not None:
@@ -149,7 +182,7 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     row = axes[-1].size * channels * spec.number.bytes * 2
     if scattered:
         row *= math.prod(axis.size for axis in axes[:-1])
-    chunk, together = chunk_of(row), pool_first_scatter.together(spec)
+    chunk, together = chunk_of(row), pool_first_scatter.together(spec, row // 2)
     if scattered and planes >= 4 * together:
         chunk = -(-chunk // together) * together
     return kept(key, Schedule(plan, address, geometry, spec, units, chunk))

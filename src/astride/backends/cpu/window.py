@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .contraction import prefetch
 from .extremes import Count, Extreme, Matching, Scan
 from .gradients import Gradient
 from .ir import Function, Value
 from .ir_types import vector
 from .sums import Sum, Total
 from .tables import COVER, WINDOW
+
+LINE = 64
+"""Bytes of a line of the cache."""
 
 Spec = Extreme | Sum | Matching
 State = Scan | Total | Count
@@ -139,6 +143,12 @@ def blocks(f: Function, lanes: int, start: Value, end: Value, block: Callable[[V
         block(last, lanes)
         with few.otherwise(), f.loop(start, end) as i:
             block(i, 1)
+
+
+def bring(f: Function, pointer: Value, count: Value, *, write: bool = False) -> None:
+    """Ask for `count` bytes of memory, which may be anywhere, before they are needed."""
+    with f.loop(0, count, LINE) as at:
+        prefetch(f, f.at(pointer, at), write=write)
 
 
 def first_number(f: Function, axes: Sequence[Window], kernel: Sequence[Value]) -> Value:
