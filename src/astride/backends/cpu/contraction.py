@@ -17,13 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .ir import Function, Value
+from .ir import Function, Value, Variable
 from .ir_types import BITS, SHORT, element, lanes, vector
 from .machine import Machine
 from .quads import dot
 
 PIECE = 256
 """Terms that are added up one by one."""
+
+ADD, RECTIFY = 1, 2
+"""What a tile does with its sums, bit by bit: add them to C, and store zeros for what is below zero in the end."""
 
 NEST = 12
 """Numbers of a nest: four counts, four strides of A and four of B in bytes, the outermost loop first."""
@@ -99,26 +102,28 @@ class Tiles:
 
 
 def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, masked: bool) -> Function:
-    """`a` and `c` are tables of addresses, one a place; `b` and `begin`, what sums begin with, are shared. With `add` the
-    result is added to C. Masked tiles touch only the first `lanes` numbers of their vectors."""
-    f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", add="i64", lanes="i64")
+    """`a` and `c` are tables of addresses, one a place; `b` and `begin`, what sums begin with, are shared. `how` has the
+    bits above. Masked tiles touch only the first `lanes` numbers of their vectors."""
+    f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", how="i64", lanes="i64")
     kind = vector(width, spec.kind)
     step = width * spec.bytes
     masks = [mask_below(f, width, f.lanes - k * width) if masked else None for k in range(vectors)]
     a, c = ([f.load("ptr", f.at(table, 8 * m)) for m in range(rows)] for table in (f.a, f.c))
     sums = [[f.variable(kind, f.load(kind, f.at(f.begin, k * step), mask=masks[k])) for k in range(vectors)] for _ in range(rows)]
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
-    add = f.variable("i64", f.add)
+    add = f.variable("i64", f.how & ADD)
 
     def multiply(factor: Value, value: Value, total: Value) -> Value:
         return dot(f, spec.dot, factor, value, total) if spec.kind == "i32" else fused(f, factor, value, total)
 
-    def flush() -> None:
+    def flush(*, last: bool = False) -> None:
         """Bring the sums to C. All of it is read before any of it is written: places may be the same."""
         with f.when(add.get().ne(0)):
             for row, place in zip(sums, c, strict=True):
                 for k, total in enumerate(row):
                     total.set(f.load(kind, f.at(place, k * step), mask=masks[k]) + total.get())
+        if last:
+            rectify_sums(f, f.how & RECTIFY, [total for row in sums for total in row])
         for row, place in zip(sums, c, strict=True):
             for k, total in enumerate(row):
                 f.store(total.get(), f.at(place, k * step), mask=masks[k])
@@ -146,7 +151,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 total.set(0)
 
     _nest(f, counts, a_steps, b_steps, piece, None if spec.lanewise else begin_again)
-    flush()
+    flush(last=True)
     return f
 
 
@@ -171,6 +176,14 @@ def _nest(
                     terms.set(0)
                 terms.set(terms.get() + (end - first))
             piece(a, b, first, end)
+
+
+def rectify_sums(f: Function, wanted: Value, sums: list[Variable]) -> None:
+    """Zero for what is below zero, if that is wanted; a NaN stays one."""
+    with f.when(wanted.ne(0)):
+        for total in sums:
+            value = total.get()
+            total.set(f.select(value < 0, 0, value))
 
 
 def mask_below(f: Function, width: int, lanes: Value) -> Value:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...plan import StridedAxis
 from ..protocol import Array
 from .cache import functions
-from .contraction import NEST, Contraction, Tiles, prefetch
+from .contraction import NEST, RECTIFY, Contraction, Tiles, prefetch
 from .conv_windows import classes_of
 from .ir import Function, Value, module
 from .machine import Machine, machine
@@ -28,10 +28,10 @@ from .workers import address_of, run
 
 Numbers = NDArray[np.int64]
 
-BLOCKS, ALL_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL, INNER, BY_BLOCK, CHUNKS, CLASSES = range(11)
+BLOCKS, ALL_BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL, INNER, BY_BLOCK, HOW, CHUNKS, CLASSES = range(12)
 """Fields: blocks of one group and of all; output channels of a group; bytes from a group to the next in x, from a block
 to the next in x (0 but for depthwise windows), from a group to the next in y, and of a block's weights. Units are all blocks
-of one chunk of pixels after the other, or by block all chunks, INNER at a time. Then two tables."""
+of one chunk of pixels after the other, or by block all chunks, INNER at a time. What tiles do with their sums; two tables."""
 
 WINDOWS, A_FIRST, A_STEPS, C_FIRST, C_STEPS, B_FIRST, NEST_AT = 0, 3, 4, 8, 9, 13, 14
 CLASS = NEST_AT + NEST
@@ -127,7 +127,7 @@ def strides(sizes: Sequence[int], pixel: int) -> list[int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int) -> Schedule:
+def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
     """How a relation is computed over so many images."""
     spec, block = relation.spec, relation.spec.block(machine())
     (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
@@ -140,7 +140,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     a_block = block * spec.bytes if relation.depthwise else 0
     by_block = _by_block(relation, images, len(chunks), blocks, panel)
     fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel]
-    fields += [max(len(chunks) if by_block else blocks, 1), int(by_block)]
+    fields += [max(len(chunks) if by_block else blocks, 1), int(by_block), RECTIFY * rectify]
     products = int(pixels.sum()) * block * relation.taps * inputs // max(len(chunks), 1)
     taken = len(chunks) if by_block and blocks >= UNITS else max(TAKEN // max(products, 1), 1)
     return Schedule(address, Geometry(fields, [chunks, table]), len(chunks) * blocks, taken)
@@ -235,7 +235,7 @@ def gather(spec: Contraction, machine: Machine) -> str:
         b = f.at(f.b, block * panel + f.load("i64", f.at(row, 8 * B_FIRST)))
         bias = f.at(f.c, block * (tiles.block * spec.bytes))
         lanes = f.smaller(outputs - number * tiles.block, f.value("i64", tiles.block))
-        pixels.compute(row, (first, last), (a, b, bias, c), lanes)
+        pixels.compute(row, (first, last), (a, b, bias, c), lanes, f.field(f.geometry, HOW))
     return module(f, *tiles.functions)
 
 
@@ -246,8 +246,11 @@ class Pixels:
         self.f, self.tiles = f, tiles
         self.a, self.c = f.scratch("ptr", tiles.rows[0]), f.scratch("ptr", tiles.rows[0])
 
-    def compute(self, row: Value, pixels: tuple[Value, Value], places: tuple[Value, Value, Value, Value], lanes: Value) -> None:
-        """Pixels from, to of the class in this row of the table, `lanes` channels of a block: x, weights, bias and y at it."""
+    def compute(
+        self, row: Value, pixels: tuple[Value, Value], places: tuple[Value, Value, Value, Value], lanes: Value, how: Value
+    ) -> None:
+        """Pixels from, to of the class in this row of the table, `lanes` channels of a block: x, weights, bias and y at it.
+        `how` is for the tiles."""
         f, tiles, (first, last), (a, b, bias, c) = self.f, self.tiles, pixels, places
         walk, nest, most = Walk(f, row, first, a, c), f.at(row, 8 * NEST_AT), f.value("i64", tiles.rows[0])
         with f.loop(first, last, tiles.rows[0]) as pixel:
@@ -258,7 +261,7 @@ class Pixels:
                     prefetch(f, f.at(walk.c.get(), line), write=True)
                 with f.when((pixel + k + 1) < last):
                     walk.advance()
-            tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, f.value("i64", 0))
+            tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, how)
 
 
 class Walk:
@@ -299,10 +302,10 @@ class Walk:
         self.c.set(self.f.at(self.c.get(), c))
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array) -> None:
+def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, rectify: bool = False) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype."""
     if y.size:
-        found = schedule(relation, len(x))
+        found = schedule(relation, len(x), rectify)
         run(
             found.address,
             found.geometry.address,

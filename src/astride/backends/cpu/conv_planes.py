@@ -14,7 +14,7 @@ import numpy as np
 
 from ..protocol import Array
 from .cache import functions
-from .contraction import NEST, Contraction, Tiles, prefetch
+from .contraction import ADD, NEST, RECTIFY, Contraction, Tiles, prefetch
 from .conv_gather import LINE, TAKEN, UNITS, Relation
 from .ir import module
 from .machine import Machine, machine
@@ -22,9 +22,10 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-GROUPS, PIXELS, PARTS, PART, CHANNELS, PARTS_OF_CHANNELS, PART_OF_CHANNELS, INPUTS, W_GROUP, W_OUTPUT, W_INPUT, ADD = range(12)
+GROUPS, PIXELS, PARTS, PART, CHANNELS, PARTS_OF_CHANNELS, PART_OF_CHANNELS, INPUTS, W_GROUP, W_OUTPUT, W_INPUT, HOW = range(12)
 """Fields: groups; pixels of a plane, the parts they are taken in and how many one has; the same of a group's output channels;
-input channels of a group; bytes in w from a group, an output and an input channel to the next; whether y has the bias already."""
+input channels of a group; bytes in w from a group, an output and an input channel to the next; what tiles do with their sums: y
+may have the bias already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def takes(relation: Relation, images: int) -> bool:
     )
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
     """y (N, outputs, *size) from x (N, inputs, *size), all contiguous and of the relation's dtype."""
     if not y.size:
         return
@@ -63,7 +64,7 @@ def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -
         x = np.ascontiguousarray(x[:, :, *read])
     if b is not None:
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
-    found = schedule(relation, len(x), b is not None)
+    found = schedule(relation, len(x), ADD * (b is not None) + RECTIFY * rectify)
     run(
         found.address,
         found.geometry.address,
@@ -77,8 +78,8 @@ def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int, add: bool) -> Schedule:
-    """How a relation is computed over so many images, to what y has or not."""
+def schedule(relation: Relation, images: int, how: int) -> Schedule:
+    """How a relation is computed over so many images; `how` is for the tiles."""
     spec, block, rows = relation.spec, relation.spec.block(machine()), relation.spec.rows(machine())[0]
     (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
     groups, inputs, outputs = relation.parts
@@ -90,7 +91,7 @@ def schedule(relation: Relation, images: int, add: bool) -> Schedule:
     fields += [n * spec.bytes for n in (inputs * outputs, w_output, w_input)]
     taken = max(TAKEN // max(part * channels * inputs, 1), 1)
     zeros = np.zeros(block, relation.dtype)
-    return Schedule(address, Geometry([*fields, int(add)], []), groups * parts * parts_of_channels, taken, zeros)
+    return Schedule(address, Geometry([*fields, how], []), groups * parts * parts_of_channels, taken, zeros)
 
 
 def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
@@ -128,5 +129,5 @@ def planes(spec: Contraction, machine: Machine) -> str:
                 for line in range(0, tiles.block * pixel, LINE):
                     prefetch(f, f.at(y, here * plane + (at * pixel + line)), write=True)
             lanes = f.smaller(last - at, f.value("i64", tiles.block))
-            tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), f.c, nest, get[ADD])
+            tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), f.c, nest, get[HOW])
     return module(f, *tiles.functions)

@@ -19,7 +19,7 @@ from ...plan import StridedAxis
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .contraction import Contraction, Tiles
+from .contraction import RECTIFY, Contraction, Tiles
 from .conv_gather import B_FIRST, CLASS, TAKEN, WINDOWS, Pixels, Relation, classes_table
 from .conv_move import mover
 from .conv_windows import classes_of
@@ -34,12 +34,12 @@ Numbers = NDArray[np.int64]
 
 FIELDS = (
     *("images", "parts", "part", "blocks", "groups", "slabs", "together", "inputs", "outputs"),
-    *("x_channel", "x_pixel", "y_channel", "x_image", "x_inner", "y_image", "y_inner", "panel", "slot", "y_slot"),
+    *("x_channel", "x_pixel", "y_channel", "x_image", "x_inner", "y_image", "y_inner", "panel", "slot", "y_slot", "how"),
 )
 """Fields: images; parts that a group's blocks are taken in, and blocks of one; blocks of a group; groups; slabs of an image, and
 images of a slab; channels of a group; bytes of a plane of x, of a packed pixel and of a plane of y; of a packed image and of one
-outermost step of it, and the same of a block of y; bytes of a block's weights, of a thread's scratch and of its packed x.
-Then tables: slabs, jobs and classes."""
+outermost step of it, and the same of a block of y; bytes of a block's weights, of a thread's scratch and of its packed x;
+what tiles do with their sums. Then tables: slabs, jobs and classes."""
 
 SLAB, JOB = 6, 3
 """Numbers of a slab: its outermost steps of x and of y, from and to, and its jobs, from and to. A job is a class, its first pixel
@@ -92,11 +92,11 @@ def takes(relation: Relation, images: int) -> bool:
     return not relation.depthwise and images > 0 and sum(_slot(relation, _cut(relation, images))) <= MOST
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array) -> None:
+def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, rectify: bool = False) -> None:
     """y (N, outputs, *out) from x (N, inputs, *size), contiguous and of the relation's dtype; weights and bias are packed."""
     if not y.size:
         return
-    found = schedule(relation, len(x))
+    found = schedule(relation, len(x), rectify)
     block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias))
     places = (address_of(x), address_of(packed), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, found.units, found.taken)
@@ -174,7 +174,7 @@ def _slot(relation: Relation, cut: Cut) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int) -> Schedule:
+def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
     """How a relation is computed over so many images."""
     spec, cut = relation.spec, _cut(relation, images)
     (address,) = functions("conv_slabs", spec, lambda: slabs_kernel(spec, machine()), ("slabs",))
@@ -200,6 +200,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     fields = [images, parts, part, relation.blocks, groups, len(slabs), cut.together, inputs, outputs]
     fields += [size * spec.bytes, x_pixel, out * spec.bytes, int(table[0, A_IMAGE]), x_inner * x_pixel]
     fields += [int(table[0, C_IMAGE]), y_inner * y_pixel, relation.taps * inputs * block * spec.bytes, x_slot + y_slot, x_slot]
+    fields.append(RECTIFY * rectify)
     taken = max(TAKEN // max(block_products * part, 1), 1)
     return Schedule(address, Geometry(fields, [slabs, np.concatenate(jobs), table]), units * parts, taken, x_slot + y_slot)
 
@@ -244,7 +245,7 @@ def slabs_kernel(spec: Contraction, machine: Machine) -> str:
                 kind, start, count = (f.load("i64", f.at(f.at(jobs, job * (8 * JOB)), 8 * k)) for k in range(JOB))
                 row = f.at(classes, kind * (8 * CLASS))
                 b = f.at(f.b, place * get["panel"] + f.load("i64", f.at(row, 8 * B_FIRST)))
-                pixels.compute(row, (start, start + count * images), (x, b, bias, y), lanes)
+                pixels.compute(row, (start, start + count * images), (x, b, bias, y), lanes, get["how"])
             whole.unpack(memory, block * tiles.block, lanes)
     slots.give_back(f, f.c, number)
     return module(f, slots.taker(), mover(spec.kind, machine), *tiles.functions)

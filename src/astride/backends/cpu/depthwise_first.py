@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...plan import StridedAxis
 from ..protocol import Array
 from .cache import functions
-from .contraction import fused, mask_below
+from .contraction import fused, mask_below, rectify_sums
 from .conv_gather import UNITS, Relation, strides
 from .depthwise_last import depths
 from .edges import taps_inside
@@ -27,11 +27,12 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-CHANNELS, DEPTHS, X_PLANE, Y_PLANE, W_PLANE, X_DEPTH, W_DEPTH, X_ROW, Y_ROW, WIDTH, COLUMNS, START, PARTS, BLOCKS = range(14)
-TABLES = 14
+CHANNELS, DEPTHS, X_PLANE, Y_PLANE, W_PLANE, X_DEPTH, W_DEPTH, X_ROW, Y_ROW, WIDTH, COLUMNS, START, PARTS, BLOCKS, HOW = range(15)
+TABLES = 15
 """Fields: channels; depths of y; bytes of a plane in x and y, of a channel's weights, and from tap to tap along the depth; bytes
 of a row of x and of y; columns of x and of y; the pixel of tap 0 of column 0; parts that the rows of a plane are taken in;
-blocks of columns. Then tables: depths, groups of rows, the first groups of all parts and the end of the last, blocks."""
+blocks of columns; whether what is below zero becomes zero. Then tables: depths, groups of rows, the first groups of all parts
+and the end of the last, blocks."""
 
 GROUP = 5
 """Numbers of a group of rows: how many they are, the byte of the first tap inside in x, how many taps there are (where it is one
@@ -84,11 +85,11 @@ def takes(relation: Relation, images: int) -> bool:
     return high.kernel * wide.kernel <= MOST_TAPS and wide.stride <= 2 and 2 * wide.out >= relation.spec.lanes(machine())
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
     """y (N, channels, *out) from x (N, channels, *size) and w (channels, 1, *kernel), all contiguous and of one dtype."""
     if not y.size:
         return
-    found = schedule(relation, len(x))
+    found = schedule(relation, len(x), rectify)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
     places = (address_of(x), address_of(w), address_of(bias), address_of(y))
     run(found.address, found.geometry.address, *places, found.units * len(x) * relation.outputs, found.taken)
@@ -101,7 +102,7 @@ def _two(relation: Relation) -> tuple[StridedAxis, StridedAxis]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int) -> Schedule:
+def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
     """How a relation is computed over so many images."""
     axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
     high, wide = axes[1:]
@@ -123,7 +124,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     deep = depths(axes[0], x_steps[1], w_depth, w_steps[0] - size if spec.flip else 0)
     fields = [relation.outputs, axes[0].out, x_steps[0], y_steps[1], w_steps[0], taps_inside(axes[0]).step * x_steps[1], w_depth]
     blocks = _blocks(wide, lanes)
-    fields += [x_steps[2], y_steps[2], wide.size, wide.out, -wide.pad_lo, parts, len(blocks)]
+    fields += [x_steps[2], y_steps[2], wide.size, wide.out, -wide.pad_lo, parts, len(blocks), int(rectify)]
     taken = max(TAKEN // max(high.out * wide.out * relation.taps // parts, 1), 1)
     return Schedule(address, Geometry(fields, [deep, groups, bounds, blocks]), axes[0].out * parts, taken)
 
@@ -213,6 +214,7 @@ class Rows:
                     self._row(f, columns, f.at(x, tap * (x_row * spec.step[0])), [(sums[0], w_row)])
             else:
                 self._written_out(f, columns, x, x_row, w, sums)
+        rectify_sums(f, f.field(f.geometry, HOW), sums)
         for m, total in enumerate(sums):
             f.store(total.get(), f.at(f.at(f.y, f.field(f.geometry, Y_ROW) * m), f.column * spec.bytes), mask=mask)
         return f

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...plan import StridedAxis
 from ..protocol import Array
 from .cache import functions
-from .contraction import PIECE, fused, mask_below
+from .contraction import PIECE, fused, mask_below, rectify_sums
 from .conv_gather import Relation, strides
 from .conv_layout import transpose
 from .conv_windows import classes_of
@@ -32,10 +32,11 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, WAYS, W_INPUT, TABLES = 0, 1, 2, 3, 4, 5, 7, 9, 10, 11
+CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, WAYS, W_INPUT, HOW, TABLES = 0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12
 """Fields: channels; depths of y and pairs of rows; bytes of an image of x and of a depth of y; bytes from tap to tap along depth
-and height, in x and in w; how many classes of windows a row has; bytes of an input channel's taps in w. Then tables: depths,
-pairs and classes. Weights are in blocks of a vector of channels of y, each of which has input channels and taps."""
+and height, in x and in w; how many classes of windows a row has; bytes of an input channel's taps in w; whether what is below
+zero becomes zero. Then tables: depths, pairs and classes. Weights are in blocks of a vector of channels of y, each of which
+has input channels and taps."""
 
 PLACE = 3
 """Numbers of a depth: the byte of its first tap inside in x, how many are inside, and the byte of that tap in w."""
@@ -108,11 +109,11 @@ def takes_rows(relation: Relation) -> bool:
     return width * inputs <= MOST_TAPS and len(set(_ways(relation.axes[-1], relation.flip))) <= MOST_WAYS
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
     """y (N, *out, channels) from x (N, *size, channels) and the weights, all contiguous and of one dtype."""
     if not y.size:
         return
-    found, weights = schedule(relation), by_tap(relation, w)
+    found, weights = schedule(relation, rectify), by_tap(relation, w)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
     places = (address_of(x), address_of(weights), address_of(bias), address_of(y))
     run(found.address, found.geometry.address, *places, found.pairs * len(x), found.taken)
@@ -164,17 +165,17 @@ def specification(relation: Relation, channels: int) -> Depthwise:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation) -> Schedule:
+def schedule(relation: Relation, rectify: bool) -> Schedule:
     """How a relation is computed over any number of images."""
     channels, out = relation.outputs, relation.axes[-1].out
     spec = specification(relation, channels)
     (address,) = functions("depthwise_last", spec, lambda: depthwise(spec, machine()), ("depthwise",))
-    made, pairs = geometry(relation, channels)
+    made, pairs = geometry(relation, channels, rectify)
     taken = max(TAKEN // max(2 * out * channels * relation.taps * spec.inputs, 1), 1)
     return Schedule(address, made, pairs, taken)
 
 
-def geometry(relation: Relation, channels: int) -> tuple[Geometry, int]:
+def geometry(relation: Relation, channels: int, rectify: bool) -> tuple[Geometry, int]:
     """The geometry for x and y of so many channels, and the pairs of rows of an image."""
     axis, bytes_, of_class = relation.axes[-1], relation.spec.bytes, _ways(relation.axes[-1], relation.flip)
     axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
@@ -189,7 +190,7 @@ def geometry(relation: Relation, channels: int) -> tuple[Geometry, int]:
     tables.append(np.stack([*columns, c.window * y_steps[3], c.window_step * y_steps[3], c.tap * w_steps[2]], 1).astype(np.int64))
     fields = [channels, axes[0].out, len(tables[1]), x_steps[0], y_steps[1]]
     fields += [inside[k].step * x_steps[1 + k] for k in range(2)] + [inside[k].skip * w_steps[k] for k in range(2)]
-    return Geometry([*fields, len(way), w_input], tables), axes[0].out * len(tables[1])
+    return Geometry([*fields, len(way), w_input, int(rectify)], tables), axes[0].out * len(tables[1])
 
 
 def depths(axis: StridedAxis, x_step: int, w_step: int, first: int) -> NDArray[np.int64]:
@@ -311,6 +312,7 @@ class Rows:
                         self._row(f, way, places[0].get(), channels * spec.bytes, taken, mask)
                         for place, step in [(places[0], x_tap[1]), *((places[1 + k], w_tap[1]) for k in some)]:
                             place.set(f.at(place.get(), step))
+            rectify_sums(f, f.field(f.geometry, HOW), [total for row in sums for total in row])
             for y, row in ((y_lower, sums[1]), (f.y, sums[0])):  # the lower one first: where there is none it is overwritten
                 for m, total in enumerate(row):
                     f.store(total.get(), f.at(y, f.step * m + at), mask=mask)

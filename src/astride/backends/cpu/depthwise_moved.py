@@ -62,11 +62,11 @@ def takes(relation: Relation, images: int) -> bool:
     return takes_rows(relation) and images > 0 and sum(_slot(relation)) <= MOST
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
     """y (N, channels, *out) from x (N, channels, *size) and the weights, all contiguous and of one dtype."""
     if not y.size:
         return
-    found = schedule(relation)
+    found = schedule(relation, rectify)
     weights, bias = by_tap(relation, w, found.starts), np.zeros(relation.outputs, w.dtype) if b is None else b
     bias = np.ascontiguousarray(bias, w.dtype)
     units = found.blocks * len(x)
@@ -94,12 +94,12 @@ def _slot(relation: Relation) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation) -> Schedule:
+def schedule(relation: Relation, rectify: bool) -> Schedule:
     """How a relation is computed over any number of images."""
     channels, bytes_, lanes = _channels(relation), relation.spec.bytes, relation.spec.lanes(machine())
     spec = specification(relation, channels)
     (address,) = functions("depthwise_moved", spec, lambda: moved(spec, machine()), ("moved",))
-    inner, pairs = geometry(relation, channels)
+    inner, pairs = geometry(relation, channels, rectify)
     begins, vectors = vector_starts(relation.outputs, channels), vector_starts(channels, lanes)
     w_block = len(vectors) * spec.inputs * relation.taps * lanes * bytes_
     x_plane, y_plane = (pixels * bytes_ for pixels in _pixels(relation))
