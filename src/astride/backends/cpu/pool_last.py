@@ -49,7 +49,7 @@ def forward(spec: Spec, machine: Machine) -> str:
 def forward_rows(name: str, spec: Spec, machine: Machine, *, private: bool = False) -> Function:
     """The function of `forward`, under a name of its own."""
     f = kernel_function(name, private=private)
-    channels, lanes, count = f.field(f.geometry, CHANNELS), width(spec, machine), blocks(spec, machine)
+    channels, lanes, count = f.field(f.geometry, CHANNELS), width(spec, machine), blocks(machine)
     size, out, kernel, dilation = (fields(f, start) for start in (SIZE, OUT, KERNEL, DILATION))
     tables = [f.at(f.geometry, f.field(f.geometry, TABLES + axis)) for axis in range(3)]
     pixel = channels * spec.number.bytes
@@ -132,7 +132,7 @@ def backward_rows(name: str, spec: Gradient, machine: Machine, *, private: bool 
     """The function of `backward`, under a name of its own."""
     f = kernel_function(name, private=private)
     number, channels = spec.number, f.field(f.geometry, CHANNELS)
-    lanes, count = width(spec, machine), blocks(spec, machine)
+    lanes, count = width(spec, machine), blocks(machine)
     size, out, kernel = (fields(f, start) for start in (SIZE, OUT, KERNEL))
     firsts = [f.at(f.geometry, f.field(f.geometry, COVERS + axis)) for axis in range(3)]
     entries = [f.at(f.geometry, f.field(f.geometry, COVERS + 3 + axis)) for axis in range(3)]
@@ -177,9 +177,9 @@ def width(spec: Spec | Gradient, machine: Machine) -> int:
     return machine.lanes(spec.index if spec.offsets else spec.number.computed if isinstance(spec, Extreme) else spec.accumulate)
 
 
-def blocks(spec: Spec | Gradient, machine: Machine) -> int:
-    """Vectors taken at once."""
-    return 2 if spec.offsets or machine.registers < 32 else 4
+def blocks(machine: Machine) -> int:
+    """Vectors taken at once: what of them is kept fits the registers."""
+    return 2 if machine.registers < 32 else 4
 
 
 def over_channels(f: Function, channels: Value, lanes: int, blocks: int, body: Body) -> None:

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...plan.kinds import Nan, Start, Tie
+from .contraction import prefetch
 from .extremes import FIRST_TAP_STARTS, Extreme, Matching, Scan
 from .ir import Function, Value, module
 from .machine import Machine
-from .pool_last import TABLES, over_channels, over_taps, width, without_taps
+from .pool_last import TABLES, blocks, over_channels, over_taps, width, without_taps
 from .sums import Sum
 from .window import (
     CHANNELS,
@@ -97,17 +98,12 @@ def forward_rows(name: str, spec: Spec, whole: Whole, machine: Machine, *, priva
                     here = [axis.count.eq(k) for axis, k in zip(axes, whole.kernel, strict=True)]
                     with f.when(here[0] & here[1] & here[2], likely=True) as partly:
                         window = Taps(f, spec, whole.kernel, axes, kernel, steps, x, place, results)
-                        over_channels(f, channels, lanes, vectors(machine), window.block)
+                        over_channels(f, channels, lanes, blocks(machine), window.block)
                         with partly.otherwise():
-                            over_channels(f, channels, lanes, 1, tapwise)
+                            over_channels(f, channels, lanes, blocks(machine), tapwise)
                 with none.otherwise():
                     over_channels(f, channels, lanes, 1, without_taps(f, spec, axes, results))
     return f
-
-
-def vectors(machine: Machine) -> int:
-    """Vectors taken at once: what of them is kept fits the registers."""
-    return 2 if machine.registers < 32 else 4
 
 
 class Taps:
@@ -127,6 +123,9 @@ class Taps:
     ) -> None:
         self.f, self.spec, self.axes, self.kernel, self.place, self.results = f, spec, axes, kernel, place, results
         self.exactly = over_taps(f, spec, axes, kernel, steps, x, place, results)
+        # The columns that the windows before had not read: behind them lies what the next ones will read.
+        self.ahead, latest = steps[2] * (2 * AHEAD), range(max(taps[2] - 2, 0), taps[2])
+        self.latest = {n for n in range(math.prod(taps)) if n % taps[2] in latest}
         self.pointers = [
             f.at(x, steps[0] * a + steps[1] * b + steps[2] * c)
             for a in range(taps[0])
@@ -141,7 +140,10 @@ class Taps:
         seen = [Ordered(f, spec, lanes) for _ in states]
         for n, pointer in enumerate(self.pointers):
             for k, state in enumerate(states):
-                tap = number.load(f, f.at(pointer, (c + k * lanes) * number.bytes), lanes)
+                here = f.at(pointer, (c + k * lanes) * number.bytes)
+                if n in self.latest:
+                    prefetch(f, f.at(here, self.ahead))
+                tap = number.load(f, here, lanes)
                 if n == 0:
                     begin(f, state, tap, f.value("i64", 0), self.place + c + k * lanes)
                 _take(f, spec, state, tap, n)
