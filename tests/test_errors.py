@@ -164,6 +164,7 @@ def test_a_kernel_that_declines_says_why() -> None:
         (lambda: caffe.pooling(X, kernel_size=2, pool="AVE", return_mask=True), astride.ArgumentError, ("only MAX has a mask",)),
         (lambda: F.max_pool2d(X[0, 0], 2), astride.ArgumentError, ("input has the wrong rank", "3 (unbatched) or 4: 2")),
         (lambda: astride.configure(threads=0), astride.ArgumentError, ("threads >= 1: 0",)),
+        (lambda: astride.configure(winograd=3), astride.ArgumentError, ("winograd is the side of a tile", "one of 0, 2, 4")),
         (lambda: astride.configure(backend=3), astride.ArgumentError, ("a backend is chosen by its name",)),
         (lambda: astride.vjp(np.maximum, X, X), astride.UnsupportedError, ("'maximum' is not one operator of astride",)),
         (lambda: astride.vjp(lambda x: x, X), astride.UnsupportedError, ("arithmetic between two operators is not recorded",)),

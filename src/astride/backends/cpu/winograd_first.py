@@ -12,9 +12,10 @@ from .ir import Function, Value
 from .ir_types import vector
 from .machine import Machine
 from .winograd_forms import FORMS
+from .winograd_parts import LINE, prefetch
 from .winograd_units import Form, Unit
 
-TOGETHER = 16
+TOGETHER = 31
 """Tiles of one row that are moved together."""
 
 
@@ -125,5 +126,25 @@ class UnitFirst(Unit):
                 f.call("void", "move", of, to, columns, channels, steps[1], self.y_channel, zero)
 
     def ahead(self, chunk: tuple[Value, Value], group: Value, block: Value) -> Callable[[], None]:
-        """Nothing: rows of planes are read in order."""
-        return lambda: None
+        """What brings on, in as many steps as there are products, what comes next: a block's share of the channels of the next
+        chunk, and this block's planes of this chunk."""
+        f, (first, last), pixels = self.f, chunk, self.tile**2 * self.spec.bytes
+        steps = (last - first + (self.rows - 1)) // self.rows * self.size**2
+        lines = (last - first) * pixels // LINE + 1
+        share = self.inputs // self.blocks + 1
+        x = f.at(f.a, last // self.in_image * self.x_image + group * self.x_group + block * share * self.x_channel)
+        x = f.at(x, last % self.in_image * pixels + self.x_row)
+        y = f.at(f.d, first // self.in_image * self.y_image + group * self.y_group + block * self.block * self.y_channel)
+        y = f.at(y, first % self.in_image * pixels)
+        streams = [(x, self.x_channel, share, False), (y, self.y_channel, f.value("i64", self.block), True)]
+        at = [f.variable("i64", 0) for _ in streams]
+
+        def one() -> None:
+            for (place, step, channels, write), done in zip(streams, at, strict=True):
+                begin = done.get()
+                end = begin + (channels * lines // steps + 1)
+                with f.loop(begin, end) as k:
+                    prefetch(f, f.at(place, k // lines * step + k % lines * LINE), write=write)
+                done.set(end)
+
+        return one
