@@ -56,7 +56,7 @@ class Whole:
 
 def way_of(spec: Spec, kernel: Sequence[int]) -> Whole | None:
     """How these windows are taken; None where this way is not written for them."""
-    if isinstance(spec, Matching) or (isinstance(spec, Sum) and spec.scaled):
+    if isinstance(spec, Matching) or (isinstance(spec, Sum) and spec.scaled) or math.prod(kernel) == 0:
         return None
     if math.prod(kernel) > MOST_TAPS:
         return Whole(None) if isinstance(spec, Sum) else None
