@@ -28,11 +28,13 @@ class Settings:
 
     `threads`: None means every CPU this process may run on, capped by OMP_NUM_THREADS.
     `winograd`: outputs along a side of the tiles of Winograd's convolution, on backends that have it: 2, 4, or 0 for none.
+    `tuned`: whether what `astride tune` measured on this machine goes before the choice by sizes.
     """
 
     backend: str = "auto"
     threads: int | None = None
     winograd: int = 2
+    tuned: bool = True
 
 
 _process = Settings()
@@ -85,30 +87,34 @@ def readable_bytes(size: int) -> str:
     return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.2f} MiB"
 
 
-def configure(*, backend: str | None = None, threads: int | None = None, winograd: int | None = None) -> Settings:
+def configure(
+    *, backend: str | None = None, threads: int | None = None, winograd: int | None = None, tuned: bool | None = None
+) -> Settings:
     """Set defaults for the whole process; what is not named stays. Returns the settings now in force.
 
     Raises ArgumentError: threads below 1, a backend that is not a name, or winograd that is not 0, 2 or 4.
     """
     global _process
-    _process = _changed(_process, backend, threads, winograd)
+    _process = _changed(_process, backend, threads, winograd, tuned)
     return _process
 
 
 @contextmanager
-def use(*, backend: str | None = None, threads: int | None = None, winograd: int | None = None) -> Iterator[Settings]:
+def use(
+    *, backend: str | None = None, threads: int | None = None, winograd: int | None = None, tuned: bool | None = None
+) -> Iterator[Settings]:
     """Settings for one block: `with astride.use(backend="reference", threads=1): ...`. What is not named stays.
 
     Raises ArgumentError: threads below 1, a backend that is not a name, or winograd that is not 0, 2 or 4.
     """
-    token = _block.set(_changed(current(), backend, threads, winograd))
+    token = _block.set(_changed(current(), backend, threads, winograd, tuned))
     try:
         yield current()
     finally:
         _block.reset(token)
 
 
-def _changed(base: Settings, backend: Any, threads: Any, winograd: Any) -> Settings:
+def _changed(base: Settings, backend: Any, threads: Any, winograd: Any, tuned: Any) -> Settings:
     if backend is not None and (not isinstance(backend, str) or not backend):
         raise ArgumentError("a backend is chosen by its name", given={"backend": backend}, hint='backend="auto"')
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
@@ -126,6 +132,8 @@ def _changed(base: Settings, backend: Any, threads: Any, winograd: Any) -> Setti
         changes["threads"] = threads
     if winograd is not None:
         changes["winograd"] = int(winograd)
+    if tuned is not None:
+        changes["tuned"] = bool(tuned)
     return replace(base, **changes)
 
 

@@ -57,10 +57,17 @@ def accepts_all(plan: Any) -> str | None:
     return None
 
 
+def one_way(plan: Any) -> tuple[str, ...]:
+    """The `ways` of a kernel that has one algorithm."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One way to compute one operator. `declines(plan)` is None, or the reason why not.
-    `twice` is None without double backward. `numpy` says that NumPy computes, whose warnings about NaN have to be off."""
+    `twice` is None without double backward. `numpy` says that NumPy computes, whose warnings about NaN have to be off.
+    `rectifies` says that forward takes `rectify=True`, which makes y zero where it is below zero.
+    `ways` says for people how it computes a plan, a line for each direction, where it has more than one algorithm."""
 
     name: str
     forward: Forward
@@ -68,6 +75,8 @@ class Kernel:
     declines: Callable[[Any], str | None] = accepts_all
     twice: Twice | None = None
     numpy: bool = True
+    rectifies: bool = False
+    ways: Callable[[Any], tuple[str, ...]] = one_way
 
 
 class Backend(Protocol):

@@ -1,4 +1,4 @@
-"""The ladder of the reference and the CPU backend on top of it, each rung beside the one below: first held to equal it, then timed.
+"""The ladder of the reference, the CPU backend on top of it, each rung beside the one below: first held to equal it, then timed.
 
 All rungs of a problem are timed in turns, round after round, so that whatever else the machine does meets them alike; of the
 rounds' times the median counts. Times are the processor's, so that waiting for it does not count.

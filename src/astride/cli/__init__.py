@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "check": RULES,
     "bench": RULES,
     "where": RULES,
+    "tune": MACHINE,
     "cache": MACHINE,
 }
 """name -> its group in the help. The module, and the function in it, have the same name."""

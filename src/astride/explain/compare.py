@@ -34,11 +34,12 @@ SHARED = ("kernel", "stride", "padding", "dilation", "groups")
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A kernel that was asked. `declines` is its reason, None where it takes the plan."""
+    """A kernel that was asked. `declines` is its reason, None where it takes the plan; `ways` are the algorithms it takes."""
 
     name: str
     declines: str | None
     general: bool
+    ways: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,9 @@ def asked(plan: Plan) -> tuple[Rung, ...]:
         except BackendUnavailable as error:
             found.append(Rung(place, error.problem, False))
             continue
-        found += [Rung(f"{place}:{k.name}", k.declines(plan), k.declines is accepts_all) for k in kernels]
+        for k in kernels:
+            reason = k.declines(plan)
+            found.append(Rung(f"{place}:{k.name}", reason, k.declines is accepts_all, () if reason else k.ways(plan)))
     return tuple(found)
 
 

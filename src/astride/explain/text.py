@@ -136,6 +136,8 @@ def _computing(comparison: Comparison) -> Iterable[Text]:
     for side in comparison.answered:
         path = " (general path: takes every plan of this operator)" if side.general_path else ""
         text = f"{side.computed_by}{path}" if side.computed_by else f"nobody: {side.error.problem if side.error else ''}"
+        ways = [way for rung in side.rungs if rung.name == side.computed_by for way in rung.ways]
+        text += "".join(f"\n{way}" for way in ways)
         declined: dict[str, list[str]] = {}
         for rung in side.rungs:
             if rung.declines is not None:

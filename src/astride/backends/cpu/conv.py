@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ..protocol import Kernel
-from .conv_directions import backward, declines, forward
+from .conv_directions import backward, declines, forward, ways
 
-KERNELS = (Kernel("tiles", forward, backward, declines, numpy=False),)
+KERNELS = (Kernel("tiles", forward, backward, declines, numpy=False, rectifies=True, ways=ways),)

@@ -21,6 +21,7 @@ from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..protocol import Array, Arrays, Saved
 from . import (
+    conv_choice,
     conv_planes,
     conv_slabs,
     conv_weights_packed,
@@ -36,8 +37,8 @@ from .conv_pack import packed, packed_bias
 from .conv_weights import weights_gradient
 from .conv_windows import MOST, most_classes, stretched_back
 
-PLANAR = (conv_planes, depthwise_first, depthwise_moved)
-"""Who computes channels first where they lie, the first that takes a relation."""
+PLANAR = {"planes": conv_planes, "depthwise planes": depthwise_first, "depthwise moved": depthwise_moved}
+"""Who computes channels first where they lie."""
 
 NARROW, WIDE = ("float16", "bfloat16"), ("float32", "float64")
 
@@ -77,9 +78,11 @@ def relation(plan: ConvPlan, to_input: bool) -> Relation:
     return Relation(computed(plan).name, axes, inputs, outputs, plan.groups, back, plan.flip != back)
 
 
-def forward(plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool) -> tuple[Array, Saved | None]:
-    """Convolve x into out; with `save`, keep x and w."""
-    _gathered(plan, relation(plan, False), x, w, b, out)
+def forward(
+    plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool, rectify: bool = False
+) -> tuple[Array, Saved | None]:
+    """Convolve x into out, zero where that is below zero if told to `rectify`; with `save`, keep x and w."""
+    _gathered(plan, relation(plan, False), x, w, b, out, rectify)
     if not save:
         return out, None
     return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
@@ -107,64 +110,81 @@ def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     return (dx, dw, db)
 
 
-def _gathered(plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array) -> None:
+def ways(plan: ConvPlan) -> tuple[str, ...]:
+    """How one image is computed, a line for each direction."""
+    first, transposed = plan.layout is Layout.CHANNELS_FIRST, plan.direction is Direction.TRANSPOSED
+    lines = [("forward", "gather", False), ("gradient of x", "gather", True), ("gradient of w", "weights", transposed)]
+    return tuple(f"{name}: {conv_choice.explained(kind, relation(plan, back), 1, first)}" for name, kind, back in lines)
+
+
+def _gathered(
+    plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array, rectify: bool = False
+) -> None:
     """Compute a relation in the plan's layout, in any type, into an array of any strides."""
     wide = computed(plan)
     first = plan.layout is Layout.CHANNELS_FIRST
-    planar = first and next((way for way in PLANAR if way.takes(how, len(x))), None)
-    if planar:
+    way = conv_choice.gathering(how, len(x), first)
+    if way in PLANAR:
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-        planar.compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y)
+        PLANAR[way].compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y, rectify=rectify)
         if y is not out:
             _rounded(y, out)
         return
-    most = settings.current().winograd
-    direct = winograd.declines(how, most) is not None
-    if first and (not direct or conv_slabs.takes(how, len(x))):
+    if first and way in ("winograd", "slabs"):
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
         x, weights, bias = memory.contiguous(x, wide), packed(how, memory.contiguous(w, wide)), packed_bias(how, b, wide)
-        if direct:
-            conv_slabs.compute(how, x, weights, bias, y)
+        if way == "slabs":
+            conv_slabs.compute(how, x, weights, bias, y, rectify=rectify)
         else:
-            winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, most), first)
+            winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd), first)
+            _rectified(y, rectify)
         if y is not out:
             _rounded(y, out)
         return
     x, w = _last(plan, x, wide), memory.contiguous(w, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
-        _channels_last(how, x, w, b, out)
+        _channels_last(way, how, x, w, b, out, rectify)
         return
     y = np.empty((out.shape[0], *out.shape[2:], out.shape[1]) if first else out.shape, wide)
-    _channels_last(how, x, w, b, y)
+    _channels_last(way, how, x, w, b, y, rectify)
     if ready:
         channels_first(y, out)
     else:
         _rounded(np.moveaxis(y, -1, 1) if first else y, out)
 
 
-def _channels_last(how: Relation, x: Array, w: Array, b: Array | None, y: Array) -> None:
+def _channels_last(way: str, how: Relation, x: Array, w: Array, b: Array | None, y: Array, rectify: bool) -> None:
     """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
-    if depthwise_last.takes_rows(how):
-        depthwise_last.compute(how, x, w, b, y)
+    if way == "depthwise rows":
+        depthwise_last.compute(how, x, w, b, y, rectify=rectify)
         return
-    weights, bias, most = packed(how, w), packed_bias(how, b, y.dtype), settings.current().winograd
-    if winograd.declines(how, most) is None:
-        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, most))
+    weights, bias = packed(how, w), packed_bias(how, b, y.dtype)
+    if way == "winograd":
+        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd))
+        _rectified(y, rectify)
     else:
-        compute(how, x, weights, bias, y)
+        compute(how, x, weights, bias, y, rectify=rectify)
 
 
 def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bool) -> Array:
     """The gradient of a relation's weights from what it reads and the gradient of what it gives, channels first or last."""
-    most = settings.current().winograd
-    if winograd_weights.declines(how, len(a), most) is None:
-        return winograd_weights.weights_gradient(how, a, c, shape, winograd.tile_of(how, most), first)
-    if conv_weights_packed.takes(how, len(a), first):
+    way = conv_choice.weighing(how, len(a), first)
+    if way == "winograd":
+        tile = winograd.tile_of(how, settings.current().winograd)
+        return winograd_weights.weights_gradient(how, a, c, shape, tile, first)
+    if way == "packed":
         return conv_weights_packed.weights_gradient(how, a, c, shape, first)
     if first:
         a, c = channels_last(a), channels_last(c)
     return weights_gradient(how, a, c, shape)
+
+
+def _rectified(y: Array, wanted: bool) -> None:
+    """Zero where y is below zero, after kernels that do not know how."""
+    if wanted:
+        with np.errstate(all="ignore"):
+            np.maximum(y, 0, out=y)
 
 
 def _rounded(y: Array, out: Array) -> None:
