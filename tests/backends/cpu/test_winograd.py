@@ -95,6 +95,23 @@ def test_channels_first_give_the_same(case: Any, tile: int) -> None:
     assert np.array_equal(computed_first(plan, x, w, b, tile), computed(plan, x, w, b, tile), equal_nan=True)
 
 
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("tile", FORMS)
+def test_below_zero_is_zero(tile: int, first: bool) -> None:
+    """The same as doing so afterwards, to the last bit."""
+    plan, x, w, b = made(np.random.default_rng(13), SHAPES[3], "float32")
+    x[0, 3, 4, 5], x[1, 3, 4, 5] = np.nan, -np.inf
+    how, given = relation(plan, False), planes(x) if first else x
+    outs = tuple(axis.out for axis in how.axes)
+    shape = (len(x), how.outputs, *outs) if first else (len(x), *outs, how.outputs)
+    plain, rectified = np.empty(shape, "float32"), np.empty(shape, "float32")
+    weights, bias = packed(how, w), packed_bias(how, b, x.dtype)
+    winograd.compute(how, given, weights, bias, plain, tile, first)
+    winograd.compute(how, given, weights, bias, rectified, tile, first, rectify=True)
+    assert (plain < 0).any() and np.isnan(plain).any()
+    assert np.array_equal(rectified, np.maximum(plain, 0), equal_nan=True)
+
+
 @pytest.mark.parametrize("case", SHAPES, ids=str)
 def test_the_gradient_of_x(case: Any) -> None:
     plan, x, w, _ = made(np.random.default_rng(3), case, "float32", whole=True)

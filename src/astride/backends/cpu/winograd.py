@@ -114,17 +114,27 @@ def _transformed(relation: Relation, packed: Array, tile: int) -> Array:
     return kept(packed, ("winograd", relation, tile), lambda: transformed_weights(relation, packed, tile))
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, first: bool = False) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    packed: Array,
+    bias: Array,
+    y: Array,
+    tile: int,
+    first: bool = False,
+    *,
+    rectify: bool = False,
+) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias.
 
-    With `first` y is (N, outputs, *out) and x (N, inputs, *size). `tile` is 2 or 4. Any size will do: whether it is worth it,
-    `declines` says.
+    With `first` y is (N, outputs, *out) and x (N, inputs, *size). `tile` is 2 or 4. With `rectify` zero is stored for what is
+    below zero. Any size will do: whether it is worth it, `declines` says.
     """
     if not y.size:
         return
     found, weights = schedule(relation, len(x), tile, first), _transformed(relation, packed, tile)
     flags = np.zeros(found.tiles, np.uint8)
-    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data)
+    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data, rectify)
     run(
         found.address,
         found.geometry.address,
@@ -140,14 +150,16 @@ def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, 
         where = np.moveaxis(y, 1, -1) if first else y
         for n in np.flatnonzero(flags.reshape(len(x), -1).any(1)):
             one = channels_last(x[n : n + 1]) if first else x[n : n + 1]
-            _directly(relation, one, packed, bias, where[n], tile, flags.reshape(len(x), -1)[n])
+            _directly(relation, one, packed, bias, where[n], tile, flags.reshape(len(x), -1)[n], rectify)
 
 
-def _directly(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array) -> None:
+def _directly(
+    relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array, rectify: bool
+) -> None:
     """Compute the flagged tiles of one image again, by the direct form."""
     in_row = -(-relation.axes[1].out // tile)
     direct = np.empty((1, *y.shape), y.dtype)
-    conv_gather.compute(relation, x, packed, bias, direct)
+    conv_gather.compute(relation, x, packed, bias, direct, rectify=rectify)
     for t in np.flatnonzero(flags):
         rows, columns = (slice(at * tile, (at + 1) * tile) for at in divmod(int(t), in_row))
         y[rows, columns] = direct[0, rows, columns]

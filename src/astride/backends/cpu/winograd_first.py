@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .contraction import Contraction
+from .contraction import Contraction, prefetch
 from .conv_move import mover
 from .ir import Function, Value
 from .ir_types import vector
 from .machine import Machine
 from .winograd_forms import FORMS
-from .winograd_parts import LINE, prefetch
+from .winograd_parts import LINE
 from .winograd_units import Form, Unit
 
 TOGETHER = 31

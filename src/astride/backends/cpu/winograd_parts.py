@@ -6,7 +6,7 @@ in it a row for each tile. So a product reads with one pointer and constant offs
 
 from __future__ import annotations
 
-from .contraction import Contraction, fused, mask_below
+from .contraction import Contraction, fused, mask_below, rectify_sums
 from .ir import Function, Value, Variable
 from .ir_types import vector
 from .machine import Machine
@@ -115,12 +115,13 @@ def spread(name: str, spec: Contraction, machine: Machine, matrix: Matrix) -> Fu
 
 def gathered(spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
     """The function `gathered`: products of one tile and one vector of channels as outputs, bias added. 1 if all are finite.
+    With `rectify` zero is stored for what is below zero.
 
     `of` is the place of the first point, from where it is `point` bytes to the next; `to` the first output, from where it is
     `row` bytes to the next row and `pixel` to the next column. Only the first `rows`, `columns` and `channels` are there.
     """
     arguments = {"of": "ptr", "point": "i64", "bias": "ptr", "to": "ptr", "row": "i64", "pixel": "i64"}
-    counts = {"rows": "i64", "columns": "i64", "channels": "i64"}
+    counts = {"rows": "i64", "columns": "i64", "channels": "i64", "rectify": "i64"}
     f = Function("gathered", private=True, result="i1", **arguments, **counts)
     size, width = len(matrix[0]), spec.lanes(machine)
     kind = vector(width, spec.kind)
@@ -131,15 +132,18 @@ def gathered(spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
     bias = f.load(kind, f.bias)
     values = [[value + bias for value in row] for row in transformed(f, matrix, get)]
     odd = [value - value for row in values for value in row]  # NaN where one is not finite, else 0
-    total = odd[0]
+    finite = odd[0]
     for value in odd[1:]:
-        total = total + value
+        finite = finite + value
+    stored = [[f.variable(kind, value) for value in row] for row in values]
+    rectify_sums(f, f.rectify, [total for row in stored for total in row])
+    values = [[total.get() for total in row] for row in stored]
     inside = mask_below(f, width, f.channels)
     with f.when(f.channels >= width, likely=True) as ragged:
         _put(f, values, None)
         with ragged.otherwise():
             _put(f, values, inside)
-    f.give(~f.any(total.is_nan() & inside))
+    f.give(~f.any(finite.is_nan() & inside))
     return f
 
 
@@ -173,11 +177,6 @@ def addresses(
         for j in range(size):
             place = f.select(inside & (left + j).below(width), f.at(line, (left + j) * pixel), zeros)
             f.store(place, f.at(table, 8 * (i * size + j)))
-
-
-def prefetch(f: Function, place: Value, *, write: bool = False) -> None:
-    """Ask for a line of memory, which may be anywhere, before it is needed."""
-    f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3, 1)])
 
 
 def apart(step: int) -> int:

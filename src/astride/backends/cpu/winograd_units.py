@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import slots
-from .contraction import Contraction
+from .contraction import Contraction, prefetch
 from .ir import Function, Value
 from .machine import Machine
 from .winograd_forms import FORMS
-from .winograd_parts import LINE, PIECES, Products, addresses, gathered, prefetch, spread
+from .winograd_parts import LINE, PIECES, Products, addresses, gathered, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,9 @@ FIELDS = (
 they are steps through x, y or scratch memory: `slot` of one slot, `point` from one point of transformed pixels to the next,
 with the products behind the last, `product` the same for those. `vectors` of inputs, `blocks` of outputs, each in a group."""
 
-BIAS, FLAGS = slots.FIRST_FREE, slots.FIRST_FREE + 1
-"""Words of a call: where the bias lies, and a byte for each tile, 1 where something is not finite."""
+BIAS, FLAGS, RECTIFY = range(slots.FIRST_FREE, slots.FIRST_FREE + 3)
+"""Words of a call: where the bias lies; a byte for each tile, 1 where something is not finite; and whether zero is stored for
+what is below zero."""
 
 
 class Unit:
@@ -108,7 +109,8 @@ class Unit:
         bias = f.at(f.load("ptr", f.at(f.c, BIAS * 8)), (group * self.blocks + block) * (self.block * bytes_))
         with f.loop(0, rest, self.lanes) as lane:
             here = [f.at(place, lane * bytes_) for place in (of, bias, y)]
-            finite = f.call("i1", "gathered", here[0], self.product, *here[1:], *steps, *size, rest - lane)
+            rectify = f.load("i64", f.at(f.c, RECTIFY * 8))
+            finite = f.call("i1", "gathered", here[0], self.product, *here[1:], *steps, *size, rest - lane, rectify)
             with f.when(~finite, likely=False):
                 f.store(f.value("i8", 1), f.at(f.load("ptr", f.at(f.c, FLAGS * 8)), t))
 

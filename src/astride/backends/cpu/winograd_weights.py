@@ -20,6 +20,7 @@ from .. import memory
 from ..protocol import Array
 from . import conv_weights, slots, winograd
 from .cache import functions
+from .contraction import prefetch
 from .conv_gather import Relation
 from .conv_layout import channels_last
 from .conv_move import mover
@@ -31,7 +32,7 @@ from .tables import Geometry
 from .window import kernel_function
 from .winograd_first import Window, parts, room
 from .winograd_forms import FORMS, transformed, turned
-from .winograd_parts import LINE, PIECES, Products, addresses, apart, prefetch, spread, steps_of
+from .winograd_parts import LINE, PIECES, Products, addresses, apart, spread, steps_of
 from .winograd_units import Form
 from .workers import address_of, run
 
