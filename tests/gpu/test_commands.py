@@ -125,3 +125,17 @@ def test_pipelines_are_kept_by_text_entry_and_constants(device: Any) -> None:
         one = device.pipeline(program.source, entry, program.constants, program.layout)
         assert device.pipeline(program.source, entry, program.constants, program.layout) is one
     assert results == [2.0, -2.0, 5.0]
+
+
+def test_pipelines_beyond_those_kept_are_made_again(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("astride.backends.webgpu.device.PIPELINES_KEPT", 2)
+    commands, results = gpu.CommandBuffer(device), []
+    for _ in range(2):
+        for step in range(4):
+            program = flat_program("p", [], [("y", "f32")], f"y[i] = {step}.0;")
+            commands.run(program, [], [y := device.empty((8,))], 8)
+            results.append((float(step), y))
+    assert len(device._pipelines) <= 2
+    commands.commit()
+    for expected, y in results:
+        np.testing.assert_array_equal(y.numpy(), expected)

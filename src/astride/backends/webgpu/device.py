@@ -42,8 +42,8 @@ GROUPS_MAX = LIMITS["max-compute-workgroups-per-dimension"]
 LOOP_MAX = 65_535
 """Some drivers stop an invocation's loops silently after this many turns, all its loops counted together."""
 
-TENSORS_KEPT = 512
-"""How many tensors of constants a device keeps."""
+TENSORS_KEPT, PIPELINES_KEPT = 512, 1024
+"""How many tensors of constants, and how many compiled programs, a device keeps before it starts anew."""
 
 OPTIONAL = ("shader-f16", "timestamp-query")
 KINDS = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
@@ -197,6 +197,9 @@ class Device:
             found = self._pipelines.get(key)
             if found is None:
                 self.check()
+                if len(self._pipelines) >= PIPELINES_KEPT:
+                    self._pipelines.clear()
+                    self._modules.clear()
                 module = self._modules.get(source)
                 if module is None:
                     module = self._modules[source] = self.guard(lambda: self.wgpu.create_shader_module(code=source))
