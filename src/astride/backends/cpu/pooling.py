@@ -24,6 +24,10 @@ from .window import Spec
 from .workers import address_of, run
 
 
+WORTH_WAKING = 4
+"""Times as much work as is shared with helpers at hand, from which sleeping ones are woken."""
+
+
 def declines(plan: PoolPlan) -> str | None:
     """Why this backend does not pool by a plan; None if it does."""
     missing = lacks(plan.dtype)
@@ -121,6 +125,8 @@ def launch(schedule: Schedule, units: int, a: Array, b: Array, c: Array | None, 
         0 if d is None else address_of(d),
         units,
         schedule.chunk,
+        1 if units <= schedule.alone else None,
+        wake=units > WORTH_WAKING * schedule.alone,
     )
 
 

@@ -37,6 +37,9 @@ from .window import OUT, Spec
 CHUNK_BYTES = 1 << 17
 """About as much memory as one thread takes at once."""
 
+SHARED_CHUNKS = 16
+"""Chunks from which work is shared: some thirty microseconds."""
+
 FEW_TAPS = 9
 """Taps of a window up to which those of several planes are compared at once even where a row fills two vectors."""
 
@@ -56,6 +59,8 @@ class Schedule:
     units: int
     chunk: int
     bundled: bool = False
+    alone: int = 0
+    """Units up to which the caller computes alone: waking others would take longer."""
 
     def total(self, shape: Sequence[int]) -> int:
         """The units of an array of this shape."""
@@ -222,8 +227,9 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
     if bundled is not None:
         address, geometry, units = bundled
         taps = number * math.prod(axis.out for axis in axes_read(plan)) * max(plan.taps, 1)
-        chunk = chunk_of(taps * spec.number.bytes // units)
-        return kept(key, Schedule(plan, address, geometry, spec, units, chunk, bundled=True))
+        unit = taps * spec.number.bytes // units
+        made = Schedule(plan, address, geometry, spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
+        return kept(key, made)
     address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
     return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
 
@@ -279,7 +285,12 @@ def _bundled(plan: PoolPlan, spec: Spec, planes: int) -> tuple[int, Geometry, in
 def _scheduled(plan: PoolPlan, spec: Spec, address: int, geometry: Geometry, channels: int) -> Schedule:
     depth, height, width = (int(n) for n in geometry.memory[OUT : OUT + 3])  # where axes were merged, not the plan's
     rows, row = depth * height, width * channels * spec.number.bytes * max(plan.taps, 1)
-    return Schedule(plan, address, geometry, spec, rows, chunk_of(row))
+    return Schedule(plan, address, geometry, spec, rows, chunk_of(row), alone=alone_of(row))
+
+
+def alone_of(unit_bytes: int) -> int:
+    """Units that are too little work to share."""
+    return SHARED_CHUNKS * CHUNK_BYTES // max(unit_bytes, 1)
 
 
 def chunk_of(unit_bytes: int) -> int:

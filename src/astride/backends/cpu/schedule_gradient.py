@@ -25,7 +25,7 @@ from .edges import axes_read, taps_inside
 from .gradients import Gradient
 from .line import Across
 from .machine import machine
-from .schedule import Schedule, chunk_of, column, factor_of, kept, merged, schedules, shape3, three, whole_planes
+from .schedule import Schedule, alone_of, chunk_of, column, factor_of, kept, merged, schedules, shape3, three, whole_planes
 from .tables import Geometry, covers, windows
 
 LITTLE_OVERLAP = 4
@@ -105,7 +105,9 @@ def _flat(plan: PoolPlan, spec: Gradient, planes: int) -> Schedule | None:
     sizes = three([axis.size for axis in plan.axes], 1)
     total = planes * math.prod(sizes)
     units = -(-total // pool_first_flat.UNIT)
-    return Schedule(plan, address, Geometry([total, sizes[2], sizes[1] * sizes[2]], []), spec, units, 1, bundled=True)
+    geometry = Geometry([total, sizes[2], sizes[1] * sizes[2]], [])
+    unit = pool_first_flat.UNIT * spec.number.bytes * plan.taps // 2
+    return Schedule(plan, address, geometry, spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
 
 
 def _overlap(plan: PoolPlan) -> int:
@@ -164,8 +166,9 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
             f"pool_whole_{plan.reduce}_gradient", spec, lambda: pool_first_whole.backward(spec, machine()), ("backward",)
         )
         units, plane = -(-planes // machine().lanes(spec.accumulate)), fields[pool_first_whole.PIXELS] * spec.number.bytes
-        chunk = chunk_of(2 * plane * machine().lanes(spec.accumulate))
-        return kept(key, Schedule(plan, address, Geometry(fields, []), spec, units, chunk, bundled=True))
+        unit = 2 * plane * machine().lanes(spec.accumulate)
+        made = Schedule(plan, address, Geometry(fields, []), spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
+        return kept(key, made)
     flat = None if last else _flat(plan, spec, planes)
     if flat is not None:
         return kept(key, flat)
@@ -174,8 +177,9 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     if bundled is not None:
         address, geometry, units = bundled
         pixels = planes * math.prod(axis.size for axis in axes_read(plan))
-        chunk = chunk_of(2 * pixels * spec.number.bytes // units)
-        return kept(key, Schedule(plan, address, geometry, spec, units, chunk, bundled=True))
+        unit = 2 * pixels * spec.number.bytes // units
+        made = Schedule(plan, address, geometry, spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
+        return kept(key, made)
     address, geometry = scattered or (_backward_last(plan, spec, channels) if last else _backward_first(plan, spec))
     axes = axes_read(plan)
     units = 1 if scattered else math.prod(axis.size for axis in axes[:-1])
@@ -185,4 +189,4 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     chunk, together = chunk_of(row), pool_first_scatter.together(spec, row // 2)
     if scattered and planes >= 4 * together:
         chunk = -(-chunk // together) * together
-    return kept(key, Schedule(plan, address, geometry, spec, units, chunk))
+    return kept(key, Schedule(plan, address, geometry, spec, units, chunk, alone=alone_of(row)))

@@ -16,7 +16,7 @@ from .gradients import Gradient
 from .machine import machine
 from .numbers import NUMBERS
 from .pool_last_cells import Cells
-from .schedule import Schedule, chunk_of, factor_of, shape3
+from .schedule import Schedule, alone_of, chunk_of, factor_of, shape3
 from .tables import Geometry, windows
 
 STREAMED = 8 << 20
@@ -66,7 +66,8 @@ def _whole_images(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Sch
         ("backward",),
     )
     image = math.prod(shape[1:]) * spec.number.bytes
-    return Schedule(plan, address, Geometry(whole.fields(shape[-1], share), []), spec, 1, chunk_of(image))
+    geometry = Geometry(whole.fields(shape[-1], share), [])
+    return Schedule(plan, address, geometry, spec, 1, chunk_of(image), alone=alone_of(image))
 
 
 def _given(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule | None:
@@ -119,7 +120,7 @@ def by_cells(plan: PoolPlan, spec: Gradient, shape: tuple[int, ...]) -> Schedule
     numbers = [*pad, *count, *low, *high, math.prod(middle) * factor]
     geometry = Geometry([*shape3(plan).fields(channels, factor), *numbers], shares)
     row = count[2] * math.prod(stride) * channels * spec.number.bytes * 2
-    return Schedule(plan, address, geometry, spec, count[0] * count[1], chunk_of(row))
+    return Schedule(plan, address, geometry, spec, count[0] * count[1], chunk_of(row), alone=alone_of(row))
 
 
 def _shares(plan: PoolPlan, spec: Gradient, axis: int) -> Table:

@@ -36,15 +36,25 @@ _kernels: dict[int, Launch] = {}
 
 
 def run(
-    kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int | None = None
+    kernel: int,
+    geometry: int,
+    a: int,
+    b: int,
+    c: int,
+    d: int,
+    total: int,
+    chunk: int,
+    threads: int | None = None,
+    *,
+    wake: bool = True,
 ) -> None:
     """Run a kernel over `total` units, `chunk` at a time. Addresses are trusted: the caller has checked every size.
 
-    A call of one chunk, or with one thread allowed, runs here and wakes nobody.
+    A call of one chunk, or with one thread allowed, runs here and wakes nobody; without `wake`, also where helpers sleep.
     """
     if total > chunk:
         allowed = threads or settings.threads()
-        if allowed > 1:
+        if allowed > 1 and (wake or workers().awake()):
             workers().launch(kernel, geometry, a, b, c, d, total, chunk, allowed)
             return
     call = _kernels.get(kernel)
@@ -101,6 +111,10 @@ class Workers:
         if self._asleep and helpers:
             self._ring()
         _driver()[0](self.state, kernel, geometry, a, b, c, d, total, chunk, helpers)
+
+    def awake(self) -> bool:
+        """Whether some helper is at hand, or they are still to be started."""
+        return not self._threads or len(self._threads) > self._asleep
 
     def _start(self, count: int) -> None:
         with self._bell:
