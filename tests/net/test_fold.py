@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import astride
 from astride.caffe import load_caffe
 from astride.net import Net
 
@@ -64,8 +65,9 @@ def assert_equal(made: Net, outputs: list[str] | None = None) -> list[tuple[str,
 @pytest.mark.parametrize("name", LINEAR)
 def test_batch_norm_and_scale_fold(name: str) -> None:
     made = network(linear(name), BATCH_NORM, SCALE, RELU)
-    assert assert_equal(made) == [("bn", "linear"), ("scale", "linear")]
-    assert [step.node.name for step in made.compile().steps] == ["linear", "relu"]
+    convolves = not name.startswith("InnerProduct")
+    assert assert_equal(made) == [(gone, "linear") for gone in ["bn", "scale", *["relu"] * convolves]]
+    assert [step.node.name for step in made.compile().steps] == (["linear"] if convolves else ["linear", "relu"])
 
 
 @pytest.mark.parametrize("name", ["Convolution", "Deconvolution in groups", "InnerProduct"])
@@ -107,7 +109,24 @@ def test_an_output_is_not_folded_away() -> None:
 
 
 def test_a_rectifier_between_stops_it() -> None:
-    assert assert_equal(network(linear("Convolution"), RELU, BATCH_NORM)) == []
+    assert assert_equal(network(linear("Convolution"), RELU, BATCH_NORM)) == [("relu", "linear")]
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+@pytest.mark.parametrize("name", ["Convolution", "Deconvolution in groups"])
+def test_a_rectifier_is_stored_by_the_convolution(name: str, backend: str) -> None:
+    made, x = network(linear(name), RELU), RANDOM.normal(size=(2, 4, 5, 5)).astype(np.float32)
+    program = made.compile()
+    assert program.folded == [("relu", "linear")] and len(program.steps) == 1
+    with astride.use(backend=backend):
+        made.forward(data=x)
+        found = program(data=x)["y"]
+    assert (found == 0).any() and np.array_equal(found, made.blobs["y"].data)
+
+
+def test_a_leaky_rectifier_stays() -> None:
+    leaky = layer("relu", "ReLU", "y", fields="relu_param { negative_slope: 0.1 }")
+    assert assert_equal(network(linear("Convolution"), leaky)) == []
 
 
 def test_a_second_bottom_does_not_fold() -> None:
@@ -150,7 +169,7 @@ def test_shared_weights_fold_each_for_itself() -> None:
         BATCH_NORM,
         layer("rest", "ReLU", "z", "r"),
     )
-    assert assert_equal(made) == [("bn", "one")]
+    assert assert_equal(made) == [("bn", "one"), ("rest", "two")]
 
 
 def test_a_residual_block() -> None:

@@ -65,7 +65,7 @@ def test_branches_and_layers_in_place() -> None:
     before = x.copy()
     assert_same(compiled(data=x), made.forward(data=x))
     np.testing.assert_array_equal(x, before)
-    assert [step.node.name for step in compiled.steps] == ["c", "r", "f", "a", "s", "g", "b"]
+    assert [step.node.name for step in compiled.steps] == ["c", "f", "a", "s", "g", "b"]
 
 
 def test_parts_of_a_blob() -> None:

@@ -47,6 +47,8 @@ class Convolution(Layer):
         self.bias_filler = bias_filler or Filler()
         self.out_channels = 0
         """Set by setup."""
+        self.rectify = False
+        """Whether a ReLU is part of it: set where a network is compiled, and without a gradient."""
 
     def setup(self, bottom: Blobs, top: Blobs) -> None:
         if len(top) != len(bottom):
@@ -83,7 +85,8 @@ class Convolution(Layer):
         self._saved = []
         for x, y in zip(bottom, top, strict=True):
             data = x.data.reshape(self._canonical(x.shape))
-            self._saved.append(self.compute(self.plan(x), data, w, b, top=y.data.reshape(self._canonical(y.shape))))
+            top_data = y.data.reshape(self._canonical(y.shape))
+            self._saved.append(self.compute(self.plan(x), data, w, b, top=top_data, rectify=self.rectify))
 
     def backward(self, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
         for i, (x, y) in enumerate(zip(bottom, top, strict=True)):

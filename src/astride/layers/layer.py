@@ -147,13 +147,16 @@ class Layer:
         if gradient is not None:
             self.params[index].diff[...] += gradient
 
-    def compute(self, plan: Plan, *arrays: Array | None, top: Array, keep: bool | None = None) -> Saved | None:
+    def compute(
+        self, plan: Plan, *arrays: Array | None, top: Array, keep: bool | None = None, rectify: bool = False
+    ) -> Saved | None:
         """Run a plan into a top's data, which may be one of the inputs.
 
         What is kept for backward stays true when this or a later layer overwrites the memory it lies in.
         """
         in_place = any(a is not None and np.may_share_memory(a, top) for a in arrays)
-        y, saved = ops.forward(plan, *arrays, out=None if in_place else top, save=self.keep if keep is None else keep)
+        out, save = None if in_place else top, self.keep if keep is None else keep
+        y, saved = ops.forward(plan, *arrays, out=out, save=save, rectify=rectify)
         if in_place:
             if saved is not None and saved.x is not None and np.may_share_memory(saved.x, top):
                 saved = replace(saved, x=saved.x.copy())

@@ -1,4 +1,5 @@
-"""Folding: a layer that scales and shifts channels, behind a linear one nobody else reads, becomes part of its weights."""
+"""Folding: a layer that scales and shifts channels, behind a linear one nobody else reads, becomes part of its weights; a ReLU
+behind a convolution, part of how that stores its results."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from ..layers import Parameter
 from ..layers.convolution import Convolution
 from ..layers.deconvolution import Deconvolution
 from ..layers.inner_product import InnerProduct
+from ..layers.relu import ReLU
 from .freeze import frozen
 
 if TYPE_CHECKING:
@@ -29,10 +31,11 @@ def fold(steps: list[Step], outputs: set[int]) -> list[tuple[str, str]]:
         step = steps[i]
         follower = _only_reader(steps, step, outputs)
         parts = None if follower is None or not _absorbs(step) else follower.node.layer.affine(_channels(step))
-        if follower is None or parts is None:
+        if follower is not None and parts is not None:
+            _absorb(step, *parts)
+        elif follower is None or not _rectifies(step, follower):
             i += 1
             continue
-        _absorb(step, *parts)
         step.writes = list(follower.writes)
         steps.remove(follower)
         folded.append((follower.node.name, step.node.name))
@@ -51,7 +54,18 @@ def _only_reader(steps: Sequence[Step], step: Step, outputs: set[int]) -> Step |
 
 def _absorbs(step: Step) -> bool:
     layer = step.node.layer
+    if isinstance(layer, Convolution) and layer.rectify:
+        return False
     return isinstance(layer, Convolution | InnerProduct) and layer.axis == 1 and len(step.reads) == 1
+
+
+def _rectifies(step: Step, follower: Step) -> bool:
+    """Whether the step is a convolution that can do the follower's ReLU; from now on it does."""
+    layer, then = step.node.layer, follower.node.layer
+    if not isinstance(layer, Convolution) or not isinstance(then, ReLU) or then.slope or layer.rectify or len(step.reads) != 1:
+        return False
+    layer.rectify = True
+    return True
 
 
 def _channels(step: Step) -> int:
