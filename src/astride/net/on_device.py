@@ -6,7 +6,6 @@ Every function encodes; nothing waits. Labels alone are read on the host, where 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,39 +15,27 @@ from ..backends.webgpu.device import BINDING_MAX
 from ..backends.webgpu.recipe import encode
 from ..backends.webgpu.tensor import Tensor
 from ..errors import UnsupportedError
-from ..layers import Blob, Layer
+from ..layers import Layer
 from ..layers._along import AlongAxes
 from ..layers._unary import Unary
-from ..layers._view import View
 from ..layers.accuracy import Accuracy
 from ..layers.convolution import Convolution
 from ..layers.dropout import Dropout
 from ..layers.eltwise import Eltwise
 from ..layers.inner_product import InnerProduct
-from ..layers.layer import canonical_axis, check_classes, integers, nothing_kept
+from ..layers.layer import canonical_axis, check_classes, integers
 from ..layers.lrn import LRN
 from ..layers.pooling import Pooling
-from ..layers.silence import Silence
 from ..layers.softmax import Softmax
 from ..layers.softmax_loss import SoftmaxWithLoss
-from ..layers.split import Split
 from ..ops.stochastic_pool import uniforms
-from ..plan.dense import ElementwisePlan, Function
+from ..plan.dense import Function
 from ..plan.kinds import Reduce
 from ..plan.norms import Along
 from .device import DeviceSide
+from .form import Blobs, Form, kept_by
 from .graph import Node
-
-Blobs = Sequence[Blob]
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A layer type's two directions on a device; `declines(layer, node)` is why it does not run there, or None."""
-
-    forward: Callable[[DeviceSide, Any, Blobs, Blobs], None]
-    backward: Callable[[DeviceSide, Any, Blobs, Sequence[bool], Blobs], None]
-    declines: Callable[[Any, Node], str | None] = lambda layer, node: None
+from .on_device_moves import MOVES
 
 
 def form_of(layer: Layer) -> Form:
@@ -76,12 +63,6 @@ def _runs_as(layer: Layer, kind: type[Layer]) -> bool:
     return isinstance(layer, kind) and own.forward is kind.forward and own.backward is kind.backward
 
 
-def _kept(side: DeviceSide, layer: Layer) -> Any:
-    if layer not in side.kept:
-        raise nothing_kept()
-    return side.kept[layer]
-
-
 # -- windows
 
 
@@ -97,7 +78,7 @@ def _convolve(side: DeviceSide, layer: Convolution, bottom: Blobs, top: Blobs) -
 
 
 def _convolve_back(side: DeviceSide, layer: Convolution, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    kept, w = _kept(side, layer)
+    kept, w = kept_by(side, layer)
     for x, y, given, wanted in zip(bottom, top, kept, want, strict=True):
         plan = layer.plan(x)
         dy = side.diff(y, layer._canonical(y.shape))
@@ -133,7 +114,7 @@ def _pool(side: DeviceSide, layer: Pooling, bottom: Blobs, top: Blobs) -> None:
 def _pool_back(side: DeviceSide, layer: Pooling, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
     if want[0]:
         plan = layer.plans(bottom[0].shape, bottom[0].dtype)
-        dx = pooling.encode_backward(side.commands, plan, side.diff(top[0]), _kept(side, layer), bottom[0].shape)
+        dx = pooling.encode_backward(side.commands, plan, side.diff(top[0]), kept_by(side, layer), bottom[0].shape)
         side.put_diff(bottom[0], dx)
 
 
@@ -151,7 +132,7 @@ def _multiply(side: DeviceSide, layer: InnerProduct, bottom: Blobs, top: Blobs) 
 
 
 def _multiply_back(side: DeviceSide, layer: InnerProduct, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    plan, (x, w) = layer.plan(bottom[0]), _kept(side, layer)
+    plan, (x, w) = layer.plan(bottom[0]), kept_by(side, layer)
     dy = side.diff(top[0], (x.shape[0], plan.columns))
     if want[0]:
         recipe = dense_recipe.matmul_input_gradient(plan, x.shape, side.device.kind)
@@ -175,7 +156,7 @@ def _apply(side: DeviceSide, layer: Unary, bottom: Blobs, top: Blobs) -> None:
 
 def _apply_back(side: DeviceSide, layer: Unary, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
     if want[0]:
-        x = _kept(side, layer)
+        x = kept_by(side, layer)
         recipe = dense_recipe.elementwise_gradient(layer.plan(bottom[0]), x.shape)
         side.put_diff(bottom[0], side.run(recipe, "dx", x.shape, dy=side.diff(top[0]), x=x))
 
@@ -190,7 +171,7 @@ def _along(side: DeviceSide, layer: AlongAxes, bottom: Blobs, top: Blobs) -> Non
 
 
 def _along_back(side: DeviceSide, layer: AlongAxes, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    x, z = _kept(side, layer)
+    x, z = kept_by(side, layer)
     plan, dy = layer.plan(bottom[0], layer._other(bottom)), side.diff(top[0])
     small = dense_recipe.broadcast_small_gradient
     if want[0]:
@@ -219,7 +200,7 @@ def _drop_back(side: DeviceSide, layer: Dropout, top: Blobs, want: Sequence[bool
         dy = side.diff(top[0])
         if layer.random:
             recipe = dense_recipe.elementwise(layer._plan(bottom[0]), dy.shape)
-            dy = side.run(recipe, "y", dy.shape, x=dy, z=_kept(side, layer))
+            dy = side.run(recipe, "y", dy.shape, x=dy, z=kept_by(side, layer))
         side.put_diff(bottom[0], dy)
 
 
@@ -235,7 +216,7 @@ def _combine(side: DeviceSide, layer: Eltwise, bottom: Blobs, top: Blobs) -> Non
 
 
 def _combine_back(side: DeviceSide, layer: Eltwise, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    dy, kept = side.diff(top[0]), _kept(side, layer)
+    dy, kept = side.diff(top[0]), kept_by(side, layer)
     for i in reversed(range(1, len(bottom))):
         plan, (x, z) = layer.plan(i, "float32"), kept[i - 1]
         parts = [dense_recipe.elementwise_gradient(plan, x.shape, index) for index in (0, 1)]
@@ -257,7 +238,7 @@ def _normalize(side: DeviceSide, layer: LRN, bottom: Blobs, top: Blobs) -> None:
 
 def _normalize_back(side: DeviceSide, layer: LRN, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
     if want[0]:
-        x, base = _kept(side, layer)
+        x, base = kept_by(side, layer)
         recipe = dense_recipe.lrn_gradient(layer.plan(bottom[0]), x.shape)
         side.put_diff(bottom[0], side.run(recipe, "dx", x.shape, dy=side.diff(top[0]), x=x, base=base))
 
@@ -275,7 +256,7 @@ def _softmax(side: DeviceSide, layer: Softmax, bottom: Blobs, top: Blobs) -> Non
 
 def _softmax_back(side: DeviceSide, layer: Softmax, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
     if want[0]:
-        y = _kept(side, layer)
+        y = kept_by(side, layer)
         recipe = dense_recipe.softmax_gradient(layer._plan(bottom[0]), y.shape)
         side.put_diff(bottom[0], side.run(recipe, "dx", y.shape, dy=side.diff(top[0]), y=y))
 
@@ -297,7 +278,7 @@ def _loss_back(side: DeviceSide, layer: SoftmaxWithLoss, top: Blobs, want: Seque
     if want[1]:
         raise UnsupportedError("labels have no gradient", because="Caffe, src/caffe/layers/softmax_loss_layer.cpp")
     if want[0]:
-        labels, p, counted = _kept(side, layer)
+        labels, p, counted = kept_by(side, layer)
         recipe = dense_recipe.loss_gradient(layer._plan(bottom[0]), p.shape)
         given: dict[str, Tensor] = {"dy": side.diff(top[0]), "labels": labels, "p": p, "counted": counted}
         side.put_diff(bottom[0], side.run(recipe, "dx", p.shape, **given))
@@ -324,47 +305,6 @@ def _no_gradient(side: DeviceSide, layer: Layer, top: Blobs, want: Sequence[bool
     layer.backward(top, want, bottom)
 
 
-# -- one memory, several names
-
-
-def _split(side: DeviceSide, layer: Split, bottom: Blobs, top: Blobs) -> None:
-    if layer.copies:
-        for y in top:
-            side.put(y, side.data(bottom[0]))
-
-
-def _split_back(side: DeviceSide, layer: Split, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    if not want[0]:
-        return
-    counted = [y for y, counts in zip(top, layer.sums or [True] * len(top), strict=True) if counts and y.has_diff]
-    total: Tensor | None = None
-    plan = ElementwisePlan(dtype="float32", function=Function.ADD)
-    for y in counted:
-        dy = side.diff(y)
-        total = dy if total is None else side.run(dense_recipe.elementwise(plan, dy.shape), "y", dy.shape, x=total, z=dy)
-    side.put_diff(bottom[0], side.zeros(bottom[0].shape) if total is None else total)
-
-
-def _view(side: DeviceSide, layer: View, bottom: Blobs, top: Blobs) -> None:
-    if layer.copies:
-        side.put(top[0], side.data(bottom[0]))
-
-
-def _view_back(side: DeviceSide, layer: View, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    if layer.copies and want[0]:
-        side.put_diff(bottom[0], side.diff(top[0]))
-
-
-def _nothing(side: DeviceSide, layer: Silence, bottom: Blobs, top: Blobs) -> None:
-    """There is nothing to compute."""
-
-
-def _silent_back(side: DeviceSide, layer: Silence, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
-    for x, wanted in zip(bottom, want, strict=True):
-        if wanted:
-            side.put_diff(x, side.zeros(x.shape))
-
-
 def _one_top(layer: Layer, node: Node) -> str | None:
     return "no kernel for a second top" if len(node.tops) > 1 else None
 
@@ -387,8 +327,6 @@ FORMS: tuple[tuple[type[Layer], Form], ...] = (
     (Softmax, Form(_softmax, _softmax_back)),
     (SoftmaxWithLoss, Form(_loss, _loss_back, _plain_loss)),
     (Accuracy, Form(_accuracy, _no_gradient, _one_top)),
-    (Split, Form(_split, _split_back)),
-    (View, Form(_view, _view_back)),
-    (Silence, Form(_nothing, _silent_back)),
+    *MOVES,
 )
 """Layer class -> form; subclasses, such as Deconvolution and ReLU, run as what they derive from."""

@@ -315,6 +315,16 @@ def accuracy(shape: Shape, axis: int, top_k: int, ignore_label: int | None) -> R
     return recipe.then(Recipe((each("accuracy", ["sum", "counted"], ["y"], {"count": 1}, last),)))
 
 
+def piece(whole: Shape, part: Shape, axis: int, at: int, *, into: bool) -> Recipe:
+    """Copy between a part and the place `at` of an axis of a whole: `into` the whole, or out of it."""
+    trailing = math.prod(whole[axis + 1 :])
+    values = {"inner": max(part[axis] * trailing, 1), "outer": whole[axis] * trailing, "offset": at * trailing}
+    place = "whole[(i / params.inner) * params.outer + params.offset + i % params.inner]"
+    if into:
+        return _each("join", ["part"], ["whole"], values, part, f"  {place} = part[i];\n")
+    return _each("cut", ["whole"], ["part"], values, part, f"  part[i] = {place};\n")
+
+
 def accumulate(count: int, other: float = 1.0) -> Recipe:
     """out = a + other * b, all of `count` elements."""
     step = each("add", ["a", "b"], ["out"], {"count": count, "other": other}, "  out[i] = a[i] + params.other * b[i];\n")
