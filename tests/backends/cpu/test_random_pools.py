@@ -22,7 +22,7 @@ from astride.backends.cpu import schedule
 from astride.backends.cpu.numbers import lacks
 from astride.backends.protocol import Saved
 from astride.plan import PoolPlan
-from astride.plan.kinds import Reduce, Tie
+from astride.plan.kinds import Divisor, Reduce, Tie
 
 JUDGE = "reference:im2col"
 SAMPLE, SWEEP, BLOCK, GEOMETRIES = 36, 720, 12, 6
@@ -134,6 +134,8 @@ def backward_bound(draw: Draw, saved: Saved, dx: Any) -> Any:
     if plan.reduce is Reduce.STOCHASTIC_MEAN:  # slopes are at most 2, and so is the sum of what they are made of
         terms: Any = 4.0 * plan.taps * float(np.abs(draw.dy.astype(np.float64)).max(initial=0))
     else:
+        if plan.divisor is Divisor.CAFFE:  # some are negative, and sums over them would cancel: none is below 1 in magnitude
+            plan = replace(plan, divisor=Divisor.OVERRIDE, divisor_override=1)
         (magnitude, _) = dispatch.backward(plan, np.abs(draw.dy), saved, backend=JUDGE)
         terms = np.nan_to_num(np.abs(magnitude.astype(np.float64)), nan=0.0, posinf=0.0)
     shared = plan.tie is Tie.EQUAL_SHARE or plan.reduce in (Reduce.STOCHASTIC_MEAN, Reduce.LP)
