@@ -11,6 +11,7 @@ import astride
 from astride.backends.cpu import conv_gather, conv_planes, conv_slabs, depthwise_first, depthwise_last, depthwise_moved
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.conv_pack import packed, packed_bias
+from astride.dispatch import forward
 
 WAYS: list[tuple[Any, str, tuple[int, ...], tuple[int, ...], int]] = [
     (conv_gather, "channels_last", (2, 9, 10, 20), (40, 20, 3, 3), 1),
@@ -39,3 +40,15 @@ def test_below_zero_is_zero(
     way.compute(how, *given, rectified, rectify=True)
     assert (plain < 0).any() and np.isnan(plain).any()
     assert np.array_equal(rectified, np.maximum(plain, 0), equal_nan=True)
+
+
+@pytest.mark.parametrize(("layout", "shape"), [("channels_first", (2, 64, 28, 28)), ("channels_last", (2, 28, 28, 64))])
+@pytest.mark.parametrize("tile", [0, 2])
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_whoever_computes(backend: str, tile: int, layout: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(6)
+    x, w, b = (rng.standard_normal(s, "float32") for s in (shape, (64, 64, 3, 3), (64,)))
+    plan = astride.plan("conv", shape, w_shape=w.shape, dtype="float32", padding=1, layout=layout)
+    with astride.use(winograd=tile):
+        plain, rectified = (forward(plan, x, w, b, backend=backend, rectify=rectify)[0] for rectify in (False, True))
+    assert (plain < 0).any() and np.array_equal(rectified, np.maximum(plain, 0))

@@ -136,8 +136,8 @@ def _gathered(
         if way == "slabs":
             conv_slabs.compute(how, x, weights, bias, y, rectify=rectify)
         else:
-            winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd), first)
-            _rectified(y, rectify)
+            tile = winograd.tile_of(how, settings.current().winograd)
+            winograd.compute(how, x, weights, bias, y, tile, first, rectify=rectify)
         if y is not out:
             _rounded(y, out)
         return
@@ -161,8 +161,7 @@ def _channels_last(way: str, how: Relation, x: Array, w: Array, b: Array | None,
         return
     weights, bias = packed(how, w), packed_bias(how, b, y.dtype)
     if way == "winograd":
-        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd))
-        _rectified(y, rectify)
+        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd), rectify=rectify)
     else:
         compute(how, x, weights, bias, y, rectify=rectify)
 
@@ -178,13 +177,6 @@ def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bo
     if first:
         a, c = channels_last(a), channels_last(c)
     return weights_gradient(how, a, c, shape)
-
-
-def _rectified(y: Array, wanted: bool) -> None:
-    """Zero where y is below zero, after kernels that do not know how."""
-    if wanted:
-        with np.errstate(all="ignore"):
-            np.maximum(y, 0, out=y)
 
 
 def _rounded(y: Array, out: Array) -> None:
