@@ -206,3 +206,32 @@ def test_splits_are_short_enough() -> None:
             assert length <= MOST_TERMS + tile.depth
             assert (chunks - 1) * length < terms <= chunks * length
             assert chunks <= 65535
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["DiscreteGPU", "IntegratedGPU", "Unknown"])
+def test_what_other_adapters_choose(device: Device, kind: str) -> None:
+    """Plans of the sizes of real layers by the tiles that a GPU of each kind takes."""
+    last = Layout.CHANNELS_LAST
+    rows = (StridedAxis(20, 3, 1, 1, 1, 1, 20),) * 2
+    up = (StridedAxis(32, 4, 2, 1, 1, 1, 16),) * 2
+    plans = (
+        ConvPlan(dtype="float32", axes=rows, in_channels=64, out_channels=128),
+        ConvPlan(dtype="float32", axes=rows, in_channels=64, out_channels=128, layout=last),
+        ConvPlan(dtype="float32", axes=up, in_channels=32, out_channels=48, layout=last, direction=Direction.TRANSPOSED),
+    )
+    for plan in plans:
+        rng = np.random.default_rng(0)
+        sizes = plan.input_sizes
+        shape = (2, *sizes, plan.in_channels) if plan.layout is last else (2, plan.in_channels, *sizes)
+        x, w = (rng.integers(-2, 3, s).astype("float32") for s in (shape, plan.weight_shape))
+        y, saved = dispatch.forward(plan, x, w, save=True, backend=JUDGE)
+        assert saved is not None
+        dy = rng.integers(-2, 3, y.shape).astype("float32")
+        dx, dw, _ = dispatch.backward(plan, dy, saved)
+        recipes = conv_recipe.forward, conv_recipe.input_gradient, conv_recipe.weights_gradient
+        given = {"x": x, "w": w}, {"dy": dy, "w": w}, {"x": x, "dy": dy}
+        for recipe, arrays, name, expected in zip(recipes, given, ("y", "dx", "dw"), (y, dx, dw), strict=True):
+            assert expected is not None
+            made = recipe(plan, shape, adapter=kind)
+            assert_same(computed(device, made, arrays, name, expected.shape), expected, f"{kind}, {name}")
