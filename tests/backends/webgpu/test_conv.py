@@ -108,10 +108,6 @@ def check(device: Device, plan: ConvPlan, tile: Tile, *, odd: bool = False, imag
     assert_same(computed(device, recipe, {"dy": dy, "x": x}, "dw", w.shape), dw, "dw")
 
 
-def small(tile: Tile) -> bool:
-    return tile.row_blocks == 1
-
-
 @pytest.mark.parametrize("odd", [False, True], ids=["finite", "odd"])
 @pytest.mark.parametrize("layout", list(Layout))
 @pytest.mark.parametrize("plan", [PLAN, BACK], ids=["conv", "transposed"])
