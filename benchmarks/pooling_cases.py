@@ -1,3 +1,0 @@
-"""Moved: see `astride.bench.pooling_cases`."""
-
-from astride.bench.pooling_cases import *  # noqa: F403

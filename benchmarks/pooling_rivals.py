@@ -1,3 +1,0 @@
-"""Moved: see `astride.bench.pooling_rivals`."""
-
-from astride.bench.pooling_rivals import *  # noqa: F403
