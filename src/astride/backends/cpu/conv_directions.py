@@ -94,7 +94,7 @@ def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
     assert x is not None and w is not None
     dx = dw = db = None
     if want[0]:
-        dx = np.empty(x.shape, x.dtype)
+        dx = memory.empty(x.shape, x.dtype)
         _gathered(plan, relation(plan, True), dy, w, None, dx)
     if want[1]:
         wide = computed(plan)
