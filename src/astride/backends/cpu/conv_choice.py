@@ -126,6 +126,8 @@ def _decided(kind: str, relation: Relation, images: int, first: bool, most: int,
 def candidates(kind: str, relation: Relation, images: int, first: bool, most: int) -> list[str]:
     """The ways that take it, the one chosen without measuring first."""
     s = Situation(relation, images, first, most)
+    if not (images and relation.inputs and relation.outputs and all(axis.size and axis.out for axis in relation.axes)):
+        return [KINDS[kind][-1].name]  # nothing is to be computed, and sizes of nothing decide nothing
     return [way.name for way in KINDS[kind] if way.declines(s) is None]
 
 
