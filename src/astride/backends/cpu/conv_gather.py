@@ -156,8 +156,7 @@ def _by_block(relation: Relation, images: int, chunks: int, blocks: int, panel: 
 def _unit_pixels(relation: Relation, work: int) -> int:
     """Pixels of one unit, by what they read and by how many there are."""
     read = relation.inputs * relation.spec.bytes * max(relation.axes[-1].stride // relation.axes[-1].input_dilation, 1)
-    written = relation.outputs * relation.spec.bytes
-    return max(min(UNIT_BYTES // max(read, written, 1), work // UNITS), 1)
+    return max(min(UNIT_BYTES // max(read, 1), work // UNITS), 1)
 
 
 def _chunks(pixels: Numbers, most: int, rows: int) -> Numbers:
