@@ -49,6 +49,9 @@ CHUNK = 8
 CHUNK_BYTES, CHUNK_PIXELS = 1 << 17, 256
 """About as much as a chunk has of both arrays, and pixels of b that it has at least: sums are read and written once a chunk."""
 
+NARROW = 3
+"""How many times as high as wide windows must be for their columns to be the inner loop."""
+
 UNITS, SUMS_BYTES = 16, 1 << 22
 """Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes."""
 
@@ -242,9 +245,13 @@ def add_entry(
     with f.when(some, likely=True):
         a_start, c_start, begin = (f.load("i64", f.at(entry, 8 * k)) for k in range(6, ENTRY - 1))
         a, b = f.at(arrays[0], a_start), arrays[1]
-        for k, (first, number) in enumerate(ranges):
+        for k, (first, _) in enumerate(ranges):
             a, b = f.at(a, first * steps[0][k]), f.at(b, first * steps[1][k])
-            for part, value in enumerate((number, steps[0][k], steps[1][k])):
+        loops = [(number, steps[0][k], steps[1][k]) for k, (_, number) in enumerate(ranges)]
+        narrow = (loops[3][0] * NARROW) < loops[2][0]  # the columns at an edge: better down them than along
+        last = [[f.select(narrow, v, u) for u, v in zip(loops[k], loops[5 - k], strict=True)] for k in (2, 3)]
+        for k, loop in enumerate([*loops[:2], *last]):
+            for part, value in enumerate(loop):
                 f.store(value, f.at(nest, 8 * (4 * part + k)))
         c = f.at(arrays[2], c_start)
         with f.loop(0, count, rows) as done:
