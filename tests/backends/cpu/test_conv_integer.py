@@ -72,6 +72,16 @@ def test_sums_wrap_around() -> None:
     assert astride.conv_integer(x, w, backend="cpu").item() == (160_000 * 255 * 255 + 2**31) % 2**32 - 2**31
 
 
+def test_views_of_frozen_weights_are_told_apart() -> None:
+    """Their memory begins at the same place and their shapes are the same; only their strides differ."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(-128, 128, (1, 8, 7, 7)).astype(np.int8)
+    w = astride.frozen(rng.integers(-128, 128, (8, 8, 3, 3)).astype(np.int8))
+    for view in (w, w.transpose(1, 0, 2, 3), w.transpose(0, 1, 3, 2), w[::-1], w):
+        expected = astride.conv_integer(x, view, backend="reference")
+        assert np.array_equal(astride.conv_integer(x, view, backend="cpu"), expected)
+
+
 @pytest.mark.parametrize("how", ["vnni", "pairs", ""])
 def test_products_of_bytes(how: str) -> None:
     here = machine()

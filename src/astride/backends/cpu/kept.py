@@ -24,7 +24,7 @@ def kept(source: Array, key: Hashable, make: Callable[[], Array]) -> Array:
     if known is None:
         known = _kept[id(of)] = {}
         weakref.finalize(of, _kept.pop, id(of), None)
-    place = (source.__array_interface__["data"][0], source.shape, source.dtype.str, key)
+    place = (source.__array_interface__["data"][0], source.shape, source.strides, source.dtype.str, key)
     found = known.get(place)
     if found is None:
         found = known[place] = make()
