@@ -35,7 +35,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str, str]] =
     ((1, 64, 20, 20), (64, 64, 1, 1), {}, "planes", "packed"),
     ((1, 20, 20, 64), (64, 64, 3, 3), {"padding": 1, "layout": "channels_last"}, "winograd", ""),
     ((1, 20, 20, 8), (9, 8, 5, 5), {"padding": 1, "layout": "channels_last"}, "tiles", "tiles"),
-    ((1, 8, 20, 20), (9, 8, 5, 5), {"padding": 1}, "slabs", "packed"),
+    ((1, 8, 20, 20), (9, 8, 5, 5), {"padding": 1}, "slabs", "tiles"),
     ((1, 16, 40, 40), (16, 1, 3, 3), {"padding": 1, "groups": 16}, "depthwise planes", "tiles"),
     ((1, 40, 40, 16), (16, 1, 3, 3), {"padding": 1, "groups": 16, "layout": "channels_last"}, "depthwise rows", "tiles"),
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import astride
 from astride import dispatch
-from astride.backends.cpu import conv_weights_packed
+from astride.backends.cpu import conv_choice, conv_weights_packed
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.conv_pack import packed, unpack
 
@@ -58,6 +58,8 @@ def gradient(op: str, shape: tuple[int, ...], out: int, kernel: int, options: di
 def test_whole_numbers_are_exact(case: Any, layout: str, everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if everything:
         monkeypatch.setattr(conv_weights_packed, "ALIAS", 4)
+        monkeypatch.setattr(conv_weights_packed, "SMALL", 0)
+        conv_choice.forget()
     expected = gradient(*case, "reference:im2col", layout=layout)
     for threads in (1, 2, 3):
         assert np.array_equal(gradient(*case, "cpu", layout=layout, threads=threads), expected)
