@@ -41,7 +41,7 @@ CASES = [
 BOTH = [(case, astride.conv) for case in CASES] + [(case, astride.conv_transpose) for case in CASES[::4]]
 
 
-@pytest.mark.parametrize(("case", "operator"), BOTH, ids=str)
+@pytest.mark.parametrize(("case", "operator"), BOTH, ids=lambda value: getattr(value, "__name__", str(value)))
 @pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
 def test_every_kind_of_window(
     operator: Any, layout: str, case: tuple[tuple[int, ...], int | tuple[int, ...], dict[str, Any]]
