@@ -62,6 +62,7 @@ def test_tensors_are_written_and_reshaped(device: Any) -> None:
     view = tensor.reshape(3, 2)
     tensor.write(np.arange(6, dtype=np.float32).reshape(2, 3))
     np.testing.assert_array_equal(view.numpy(), np.arange(6).reshape(3, 2))
+    assert tensor.reshape((6,)).shape == (6,) and tensor.reshape(view.shape).shape == (3, 2)
     with pytest.raises(ArrayError, match="another number"):
         tensor.reshape(4, 2)
     with pytest.raises(ArrayError, match="does not fit"):
@@ -80,6 +81,14 @@ def test_tensors_are_written_and_reshaped(device: Any) -> None:
 def test_what_it_does_not_hold(device: Any, array: Any, error: Any, says: str) -> None:
     with pytest.raises(error, match=says):
         device.tensor(array)
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"), [((2**32, 2**32), "smaller batch"), ((2**62, 4), "smaller batch"), ((-1,), "negative"), ((2.5,), "whole")]
+)
+def test_shapes_that_no_array_has(device: Any, shape: Any, says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        device.empty(shape)
 
 
 def test_dtypes_it_does_not_have(device: Any) -> None:
@@ -133,6 +142,28 @@ def test_a_lost_device_refuses_and_is_restored(own: Any) -> None:
     np.testing.assert_array_equal(doubled(own, x).numpy(), 2 * x)
 
 
+@pytest.mark.parametrize("step", ["commit", "wait", "read", "upload", "compile"])
+def test_a_loss_that_the_driver_makes_is_noticed(own: Any, step: str) -> None:
+    x = np.ones(4, np.float32)
+    doubled(own, x).numpy()
+    commands, old = gpu.CommandBuffer(own), own.tensor(x)
+    commands.run(DOUBLE, [old], [own.empty((4,))], 4)
+    if step == "wait":
+        commands.commit()
+    own.wgpu.destroy()
+    steps: dict[str, Any] = {
+        "commit": commands.commit,
+        "wait": commands.wait,
+        "read": old.numpy,
+        "upload": lambda: [own.tensor(np.ones(5 << 20, np.float32)) for _ in range(4)],
+        "compile": lambda: gpu.Kernel(own, "k", {"x": "f32"}, {"y": "f32"}, {}, "y[i] = x[i];"),
+    }
+    with pytest.raises(AstrideError, match="the device is lost"):
+        steps[step]()
+    own.restore()
+    np.testing.assert_array_equal(doubled(own, x).numpy(), 2 * x)
+
+
 def test_the_shared_device_comes_back_after_a_loss(device: Any) -> None:
     from astride.backends.webgpu.device import shared
 
@@ -142,22 +173,29 @@ def test_the_shared_device_comes_back_after_a_loss(device: Any) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_is_told_to_open_its_own() -> None:
+def test_a_forked_child_is_told_why_it_has_no_device() -> None:
     device_or_skip()
     code = """
 import os, sys
 import numpy as np
+import astride
 from astride import gpu
 from astride.errors import AstrideError
 device = gpu.Device()
 device.tensor(np.zeros(3, np.float32))
+image = np.zeros((1, 4, 4, 1), np.float32)
+reading = lambda: astride.max_pool(image, kernel=2, layout="channels_last", backend="webgpu")
+reading()
 child = os.fork()
 if child == 0:
-    try:
-        device.tensor(np.zeros(3, np.float32))
-        os._exit(1)
-    except AstrideError as error:
-        os._exit(0 if "forked" in str(error) else 2)
+    for step in (lambda: device.tensor(np.zeros(3, np.float32)), device.restore, gpu.Device, reading):
+        try:
+            step()
+            os._exit(1)
+        except AstrideError as error:
+            if "fork" not in str(error):
+                os._exit(2)
+    os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     env = {**os.environ, "ASTRIDE_GPU": "any"}

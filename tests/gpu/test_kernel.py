@@ -90,11 +90,39 @@ def test_errors_point_at_the_users_lines(device: Any, body: str, says: str, line
         (("k", {"x": 32}, {"y": "f32"}), "names with types"),
         (("k", "x", {"y": "f32"}), "names with types"),
         (("k", {f"x{n}": "f32" for n in range(8)}, {"y": "f32"}), "<= 8"),
+        (("k", {}, {"y": "f32"}, {f"p{n}": "f32" for n in range(16_384)}), "more params"),
+        (("k", {}, {"y": "f32"}, {}, "y[i] = 0.0; // \ud800"), "WGSL text"),
     ],
 )
 def test_declarations_are_checked(device: Any, arguments: Any, says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         gpu.Kernel(device, *arguments)
+
+
+DEEP = 50_000
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("y[i] = " + "(" * 150 + "x[i]" + ")" * 150 + ";", "brackets in brackets"),
+        ("y[i] = " + "x[u32(" * 60 + "i" + ")]" * 60 + ";", "brackets in brackets"),
+        ("var a: " + "array<" * 150 + "f32" + ", 2>" * 150 + ";", "brackets in brackets"),
+        ("y[i] = x[i]" + "+x[i]" * DEEP + ";", "a statement of more"),
+        ("y[i] = " + "-" * DEEP + "x[i];", "a statement of more"),
+        ("if (x[i] > 0.0) {}" + "else if (x[i] > 1.0) {}" * (DEEP // 10), "times else"),
+        ("{" * DEEP + "}" * DEEP, "does not compile"),
+    ],
+    ids=["parentheses", "indices", "types", "sum", "signs", "else", "braces"],
+)
+def test_what_would_overflow_a_compilers_stack_is_refused(device: Any, body: str, says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        gpu.Kernel(device, "deep", {"x": "f32"}, {"y": "f32"}, {}, body)
+
+
+def test_a_body_as_deep_as_allowed_compiles(device: Any) -> None:
+    body = "y[i] = " + "sin(" * 99 + "x[i]" + ")" * 99 + "+x[i]" * 3000 + ";"
+    gpu.Kernel(device, "deep", {"x": "f32"}, {"y": "f32"}, {}, body)
 
 
 def test_calls_are_checked(device: Any) -> None:
@@ -106,6 +134,9 @@ def test_calls_are_checked(device: Any) -> None:
         (ArgumentError, "other numbers", lambda: kernel.encode(commands, x, x, slope=1.0)),
         (ArrayError, "another dtype", lambda: kernel.encode(commands, device.empty((4,), "int32"), slope=1.0)),
         (ArrayError, "read and write", lambda: kernel.encode(commands, x, outputs=[x], slope=1.0)),
+        (ArrayError, "no tensor", lambda: kernel.encode(commands, np.ones(4, np.float32), slope=1.0)),
+        (ArrayError, "no tensor", lambda: kernel.encode(commands, x, outputs=[[1.0]], slope=1.0)),
+        (ArrayError, "no list of tensors", lambda: kernel.encode(commands, x, outputs=x, slope=1.0)),
         (ArrayError, "no output", lambda: kernel.encode(commands, x, outputs=[], slope=1.0)),
         (ArgumentError, "shape", lambda: kernel.encode(commands, slope=1.0)),
         (ArgumentError, "count", lambda: kernel.encode(commands, x, count=-1, slope=1.0)),

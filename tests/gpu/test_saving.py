@@ -108,6 +108,7 @@ def without(data: Mapping[str, Any], key: str) -> dict[str, Any]:
         lambda d: d | {"parameters": d["parameters"] | {"kernel_width": True}},
         lambda d: d | {"parameters": d["parameters"] | {"kernel_width": -1}},
         lambda d: d | {"parameters": d["parameters"] | {"kernel_width": 10**30}},
+        lambda d: d | {"parameters": d["parameters"] | {"offset": [2**63, -(2**64)]}},
         lambda d: d | {"parameters": d["parameters"] | {"edge_mode": "x" * 100}},
         lambda d: d | {"parameters": d["parameters"] | {"offset": [1, 2, 3]}},
         lambda d: d | {"parameters": d["parameters"] | {"offset": [1, [2]]}},
@@ -120,6 +121,13 @@ def test_hostile_dictionaries_are_refused(device: Any, spoil: Any) -> None:
     data = gpu.PoolingMax(device, 3, 3).to_dict()
     with pytest.raises(ArgumentError):
         gpu.from_dict(spoil(data), device)
+
+
+@pytest.mark.parametrize("number", [10**400, 1e300, float("nan"), float("inf"), "1", None])
+def test_numbers_beyond_float32_are_refused(device: Any, number: Any) -> None:
+    data = gpu.Convolution(device, np.ones((4, 1, 1, 4), np.float32), neuron="relu").to_dict()
+    with pytest.raises(ArgumentError, match="neuron_a"):
+        gpu.from_dict(data | {"parameters": data["parameters"] | {"neuron_a": number}}, device)
 
 
 @pytest.mark.parametrize(

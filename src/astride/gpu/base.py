@@ -20,6 +20,8 @@ from ..backends.webgpu.tensor import DTYPES, Tensor
 from ..errors import ArgumentError, AstrideError
 
 FORMAT, VERSION = "astride.gpu.kernel", 1
+FLOAT_MAX = float(np.finfo(np.float32).max)
+"""The largest number that a kernel's parameter may be."""
 ARRAY_BYTES_MAX = 128 << 20
 """The largest array a kernel may hold: WebGPU binds no more."""
 
@@ -36,10 +38,6 @@ class DeviceKernel:
     device: Device = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.device, Device):
-            raise ArgumentError(
-                "a kernel is made for a device", given={"device": type(self.device).__name__}, hint="astride.gpu.Device()"
-            )
         object.__setattr__(self, "_ready", True)
         self.check()
 
@@ -49,7 +47,9 @@ class DeviceKernel:
             raise ArgumentError(
                 f"{type(self).__name__} has no such parameter", given={name: value}, required=f"one of {', '.join(hints)}"
             )
-        if name not in self.ARRAYS and name != "device":
+        if name == "device":
+            value = made_for(value)
+        elif name not in self.ARRAYS:
             value = _typed(type(self).__name__, name, value, hints[name])
         before = getattr(self, name, None)
         object.__setattr__(self, name, value)
@@ -133,6 +133,13 @@ def _hints(cls: Any) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in fields(cls)}
 
 
+def made_for(value: Any) -> Device:
+    """The device, if it is one. Raises ArgumentError."""
+    if not isinstance(value, Device):
+        raise ArgumentError("a kernel is made for a device", given={"device": type(value).__name__}, hint="astride.gpu.Device()")
+    return value
+
+
 def _typed(kernel: str, name: str, value: Any, hint: Any) -> Any:
     """The value, if it is of the type that the field declares. Raises ArgumentError."""
     if _is(value, hint):
@@ -151,7 +158,7 @@ def _is(value: Any, hint: Any) -> bool:
         members = (args[0],) * len(value) if args[-1] is Ellipsis else args
         return len(value) == len(members) and all(map(_is, value, members))
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= FLOAT_MAX
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64
     return isinstance(value, hint)

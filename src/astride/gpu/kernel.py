@@ -11,6 +11,7 @@ from ..backends.webgpu.device import LIMITS, Device
 from ..backends.webgpu.program import SCALARS, Program, element_dtype, flat_program
 from ..backends.webgpu.tensor import Tensor
 from ..errors import ArgumentError, ArrayError
+from .base import made_for
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 PLACE = re.compile(r"─ (?:wgsl)?:(\d+):(\d+)")
@@ -18,6 +19,9 @@ NOTE = re.compile(r"^ +(?:│ )?= (.+)$", re.MULTILINE)
 RESERVED = frozenset({"i", "params", "is_nan", "count", "lane_", "group_", "groups_", "Params"})
 FORMAT, VERSION = "astride.gpu.source", 1
 BODY_MAX = 1 << 20
+NESTING_MAX, STATEMENT_MAX, ELSE_MAX = 100, 16 << 10, 300
+"""Brackets in brackets, characters of a statement, and `else`s of a body: compilers of WGSL descend into them on the stack, and
+one that runs out of it ends the process."""
 
 
 class Kernel:
@@ -43,7 +47,7 @@ class Kernel:
         params: Mapping[str, str] | Sequence[tuple[str, str]] = (),
         body: str = "",
     ) -> None:
-        self.device, self.name, self.body = device, _name(name, "kernel"), body
+        self.device, self.name, self.body = made_for(device), _name(name, "kernel"), body
         self.inputs, self.outputs = _pairs(inputs, "inputs"), _pairs(outputs, "outputs")
         self.params = _pairs(params, "params")
         _check_declarations(self)
@@ -70,6 +74,7 @@ class Kernel:
         """
         if commands.device is not self.device:
             raise ArgumentError("the kernel was made for another device", operator=self.name, hint="one Device for all")
+        self._check_tensors(inputs, outputs)
         if outputs is None:
             if shape is None and not inputs:
                 raise ArgumentError("the shape of the outputs is not given", operator=self.name, hint="shape=(...)")
@@ -85,6 +90,15 @@ class Kernel:
             )
         commands.run(self.program, inputs, list(outputs), threads, **params)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _check_tensors(self, inputs: Sequence[Any], outputs: Any) -> None:
+        if outputs is not None and not isinstance(outputs, Sequence):
+            raise ArrayError("outputs is no list of tensors", given={"outputs": type(outputs).__name__}, operator=self.name)
+        for tensor in (*inputs, *(outputs or ())):
+            if not isinstance(tensor, Tensor):
+                raise ArrayError(
+                    "this is no tensor", given={"given": type(tensor).__name__}, hint="device.tensor(array)", operator=self.name
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data with the WGSL in it."""
@@ -143,13 +157,38 @@ def _check_declarations(kernel: Kernel) -> None:
             raise ArgumentError(
                 "params have no such type", operator=kernel.name, given={name: kind}, required=f"one of {', '.join(SCALARS)}"
             )
+    if 4 * (len(kernel.params) + 1) > LIMITS["max-uniform-buffer-binding-size"]:
+        raise ArgumentError("more params than WebGPU binds at once", operator=kernel.name, given={"params": len(kernel.params)})
     most = LIMITS["max-storage-buffers-per-shader-stage"]
     if len(kernel.inputs) + len(kernel.outputs) > most:
         raise ArgumentError(
             "more tensors than WebGPU binds at once", operator=kernel.name, required=f"inputs + outputs <= {most}"
         )
-    if not isinstance(kernel.body, str) or len(kernel.body) > BODY_MAX:
+    if not isinstance(kernel.body, str) or len(kernel.body) > BODY_MAX or not _is_unicode(kernel.body):
         raise ArgumentError("the body is WGSL text", operator=kernel.name, given={"body": type(kernel.body).__name__})
+    problem = _too_deep(kernel.body)
+    if problem:
+        raise ArgumentError(f"the body goes too deep for compilers of WGSL: {problem}", operator=kernel.name, hint="`let`s")
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _too_deep(body: str) -> str:
+    """What of a body would have a compiler descend too far, or an empty text."""
+    if len(re.findall(r"\belse\b", body)) > ELSE_MAX:
+        return f"more than {ELSE_MAX} times else"
+    for statement in re.split(r"[;{}]", body):
+        if len(statement) > STATEMENT_MAX:
+            return f"a statement of more than {STATEMENT_MAX} characters"
+        for opening, closing in ("([", ")]"), ("<", ">"):
+            depth = 0
+            for c in statement:
+                depth = max(depth + (c in opening) - (c in closing), 0)
+                if depth > NESTING_MAX:
+                    return f"more than {NESTING_MAX} brackets in brackets"
+    return ""
 
 
 def _compile(device: Device, program: Program, body: str) -> None:

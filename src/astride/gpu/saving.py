@@ -64,12 +64,15 @@ def load(path: str | os.PathLike[str], device: Device) -> dict[str, DeviceKernel
         names = list(described.items())
     except (KeyError, ValueError, AttributeError, RecursionError) as error:
         raise ArgumentError("this file holds no kernels", given={"path": str(path)}, because=str(error)) from error
+    parts: dict[str, dict[str, Array]] = {}
+    for key, array in arrays.items():
+        owner, _, part = key.rpartition(".")
+        parts.setdefault(owner, {})[part] = array
     kernels: dict[str, DeviceKernel] = {}
     for name, data in names:
-        own = {key.removeprefix(f"{name}."): arrays.pop(key) for key in list(arrays) if key.rpartition(".")[0] == name}
-        kernels[name] = _class(_described(data)["kernel"])._made(data, own, device)
-    if arrays:
-        raise ArgumentError("the file has arrays of no kernel", given={"arrays": sorted(arrays)[:8]})
+        kernels[name] = _class(_described(data)["kernel"])._made(data, parts.pop(name, {}), device)
+    if parts:
+        raise ArgumentError("the file has arrays of no kernel", given={"kernels": sorted(parts)[:8]})
     return kernels
 
 

@@ -6,6 +6,8 @@ submitted twice) is refused before it gets there. One lock guards a device; a pr
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -50,6 +52,8 @@ KINDS = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 INTERFACES = ("Metal", "Vulkan", "D3D12", "OpenGL")
 INSTALL = "pip install 'astride[gpu]'"
 DRIVERS = "a GPU driver with Vulkan, Metal or D3D12; a software one for tests: apt-get install mesa-vulkan-drivers libvulkan1"
+
+SPAWN = 'multiprocessing.get_context("spawn"), or opening devices in the children alone'
 
 T = TypeVar("T")
 
@@ -124,18 +128,24 @@ class Device:
             raise UnsupportedError(
                 "the device has no such numbers", given={"dtype": kind.name, "device": str(self)}, hint='dtype="float32"'
             )
-        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        try:
+            sizes = tuple(map(operator.index, shape))
+        except TypeError as error:
+            raise ArgumentError("a shape is a tuple of whole numbers", given={"shape": shape}) from error
+        size = math.prod(sizes) * kind.itemsize
+        if min(sizes, default=0) < 0:
+            raise ArgumentError("a size is negative", given={"shape": sizes}, required=f"every size >= 0: {min(sizes)}")
         if size > BINDING_MAX:
             raise ArgumentError(
                 "the tensor is larger than a WebGPU binding",
-                given={"tensor": f"{tuple(shape)} {kind.name}"},
+                given={"tensor": f"{sizes} {kind.name}"},
                 required=f"its bytes <= {BINDING_MAX}: {size}",
                 because="WebGPU's default limits, maxStorageBufferBindingSize",
                 hint="a smaller batch",
             )
         with self.lock:
             self.check()
-            return Tensor(self, tuple(int(n) for n in shape), kind, self.guard(lambda: self.buffers.take(size)))
+            return Tensor(self, sizes, kind, self.guard(lambda: self.buffers.take(size)))
 
     def kept(self, key: Any, make: Callable[[], Array]) -> Tensor:
         """A tensor of constants, made once for a key: tables of plans, and the like."""
@@ -149,19 +159,24 @@ class Device:
 
     def check(self) -> None:
         """Raise AstrideError where a submit would fail: the device is lost or closed, or belongs to the parent process."""
-        if self.pid != os.getpid():
-            raise AstrideError(
-                "this device was opened before the process was forked",
-                given={"opened by process": self.pid, "this process": os.getpid()},
-                hint="a Device() made in this process, or multiprocessing's 'spawn'",
-            )
+        self.check_process()
         if self.lost:
             raise AstrideError(
                 "the device is lost", given={"device": str(self)}, because=self.lost, hint="device.restore(), then upload anew"
             )
 
+    def check_process(self) -> None:
+        """Raise AstrideError in a process that was forked after the device was opened."""
+        if self.pid != os.getpid():
+            raise AstrideError(
+                "this device was opened before the process was forked",
+                given={"opened by process": self.pid, "this process": os.getpid()},
+                hint=SPAWN,
+            )
+
     def restore(self) -> None:
         """Open the adapter again after a loss or `close`. Tensors and command buffers from before are refused from then on."""
+        self.check_process()
         with self.lock:
             self.generation += 1
             self._open()
@@ -174,12 +189,16 @@ class Device:
                 self.wgpu.destroy()
 
     def guard(self, step: Callable[[], T]) -> T:
-        """Run a step of wgpu's; a lost device becomes an error that can be caught. Validation errors pass unchanged."""
+        """Run a step of wgpu's; a lost device becomes an error that can be caught. Other validation errors pass unchanged."""
         import wgpu
 
         try:
             return step()
-        except wgpu.GPUValidationError:
+        except wgpu.GPUValidationError as error:
+            if "device is lost" not in str(error).lower():
+                raise
+            self.lost = "the driver gave it up"
+            self.check()
             raise
         except wgpu.GPUOutOfMemoryError as error:
             raise ArgumentError(
@@ -226,16 +245,20 @@ class Device:
             return self.guard(lambda: self.buffers.read(tensor.buffer, tensor.nbytes)).view(tensor.dtype).reshape(tensor.shape)
 
 
+_asked: list[int] = []
+"""The process that first asked the drivers for adapters: a copy of it, forked, would wait for ever for the driver's threads."""
+
 _shared: list[Device] = []
 _sharing = threading.Lock()
 
 
 def shared() -> Device:
-    """The device on which `backend="webgpu"` computes, opened when first asked for, anew after a fork or a loss."""
+    """The device on which `backend="webgpu"` computes, opened when first asked for, anew after a loss."""
     with _sharing:
-        if not _shared or _shared[0].pid != os.getpid():
+        if not _shared:
             _shared[:] = [Device()]
-        elif _shared[0].lost:
+        _shared[0].check_process()
+        if _shared[0].lost:
             _shared[0].restore()
         return _shared[0]
 
@@ -246,6 +269,13 @@ def _adapter(allow_software: bool, only_software: bool) -> Any:
         import wgpu
     except ImportError as error:
         raise BackendUnavailable(f"wgpu cannot be imported: {error}", given={"backend": "webgpu"}, hint=INSTALL) from error
+    if _asked and _asked[0] != os.getpid():
+        raise BackendUnavailable(
+            "drivers do not survive a fork, and this process's parent has used them",
+            given={"used by process": _asked[0], "this process": os.getpid()},
+            hint=SPAWN,
+        )
+    _asked[:] = [os.getpid()]
     wanted = os.environ.get("WGPU_BACKEND_TYPE", "")
     found = [a for a in wgpu.gpu.enumerate_adapters_sync() if not wanted or a.info["backend_type"] == wanted]
     real = [a for a in found if a.info["adapter_type"] != "CPU"]

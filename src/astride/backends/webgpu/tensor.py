@@ -69,11 +69,12 @@ class Tensor:
             if len(data):
                 self.device.guard(lambda: self.device.buffers.upload(self.buffer, data))
 
-    def reshape(self, *shape: int) -> Self:
-        """The same memory under another shape. Raises ArrayError: another number of elements."""
+    def reshape(self, *sizes: int | tuple[int, ...]) -> Self:
+        """The same memory under another shape, as sizes or a tuple of them. Raises ArrayError: another number of elements."""
+        shape = tuple(n for size in sizes for n in (size if isinstance(size, tuple) else (size,)))
         if math.prod(shape) != self.size or min(shape, default=1) < 0:
             raise ArrayError("the shape has another number of elements", required=f"prod(shape) == {self.size}: {shape}")
-        view = type(self)(self.device, tuple(shape), self.dtype, self.memory)
+        view = type(self)(self.device, shape, self.dtype, self.memory)
         view.generation = self.generation
         return view
 
