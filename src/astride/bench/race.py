@@ -12,6 +12,7 @@ import json
 import math
 import os
 import platform
+import random
 import re
 import statistics
 import subprocess
@@ -151,9 +152,9 @@ def _groups(about: Benchmark, options: argparse.Namespace, at: str) -> Iterator[
 
 
 def turns(calls: dict[str, Call], seconds: float) -> dict[str, list[float]]:
-    """Seconds of each call, turn by turn: everyone in every turn, each time in the same order but begun elsewhere.
+    """Seconds of each call, turn by turn: everyone in every turn, each time in another order.
 
-    Whoever takes a fifth of the row's time for one call takes part in three turns only.
+    What a library leaves running behind a call falls on whoever comes next, so nobody always follows the same one. Whoever takes a fifth of the row's time for one call takes part in three turns only.
     """
     repeats, slow = {}, set()
     for name, call in calls.items():
@@ -164,7 +165,7 @@ def turns(calls: dict[str, Call], seconds: float) -> dict[str, list[float]]:
         repeats[name] = max(int(SHORTEST / max(took, 1e-7)), 1)
         if took > seconds / 5:
             slow.add(name)
-    order: list[str] = list(calls)
+    order, shuffled = list(calls), random.Random(0)
     times: dict[str, list[float]] = {name: [] for name in calls}
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or min(map(len, times.values())) < 3:
@@ -176,7 +177,7 @@ def turns(calls: dict[str, Call], seconds: float) -> dict[str, list[float]]:
             for _ in range(count):
                 call()
             times[name].append((time.perf_counter() - begin) / count)
-        order.append(order.pop(0))
+        shuffled.shuffle(order)
     return times
 
 
