@@ -154,7 +154,8 @@ def _groups(about: Benchmark, options: argparse.Namespace, at: str) -> Iterator[
 def turns(calls: dict[str, Call], seconds: float) -> dict[str, list[float]]:
     """Seconds of each call, turn by turn: everyone in every turn, each time in another order.
 
-    What a library leaves running behind a call falls on whoever comes next, so nobody always follows the same one. Whoever takes a fifth of the row's time for one call takes part in three turns only.
+    What a library leaves running behind a call falls on whoever comes next, so nobody always follows the same one. Whoever
+    takes a fifth of the row's time for one call takes part in three turns only.
     """
     repeats, slow = {}, set()
     for name, call in calls.items():

@@ -23,7 +23,7 @@ from .sums import ACCUMULATORS, POWERS
 from .window import Spec
 from .workers import address_of, run
 
-WORTH_WAKING = 4
+WORTH_WAKING = 8
 """Times as much work as is shared with helpers at hand, from which sleeping ones are woken."""
 
 
