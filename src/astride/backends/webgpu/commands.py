@@ -91,8 +91,10 @@ class CommandBuffer:
         if 0 in groups:
             return
         pipeline = self.device.pipeline(program.source, program.entry, program.constants, program.layout)
-        self._work.append(_Dispatch(program, pipeline, tensors, data, groups))
-        self._names.append(program.name)
+        with self.device.lock:
+            self._check_open()
+            self._work.append(_Dispatch(program, pipeline, tensors, data, groups))
+            self._names.append(program.name)
 
     def clear(self, tensor: Tensor) -> None:
         """Encode setting every element to zero."""
