@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +100,17 @@ def test_measured_and_remembered(folder: Path) -> None:
     assert conv_tuned.clear() == 1 and conv_tuned.entries() == {}
 
 
-@pytest.mark.parametrize("text", ["nonsense", '{"of": 1}', '["a"]', '{"of": "x", "key": "y", "way": "z", "ms": 3}', "\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense",
+        '{"of": 1}',
+        '["a"]',
+        '{"of": "x", "key": "y", "way": "z", "ms": 3}',
+        "\xff",
+        pytest.param("[" * 100_000, id="nested"),
+    ],
+)
 def test_damaged_files_are_empty(folder: Path, text: str) -> None:
     conv_tuned.path().write_text(text, encoding="latin-1")
     assert conv_tuned.entries() == {}
@@ -113,6 +125,19 @@ def test_others_entries_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert conv_tuned.recall("k") is None
     conv_tuned.remember({"k": {"way": "slabs", "ms": {}}})
     assert conv_tuned.recall("k") == "slabs" and len(conv_tuned._all()) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the lock is one of POSIX systems")
+def test_several_remember_at_once(folder: Path) -> None:
+    """The lock belongs to whoever opened the file: threads wait for each other as processes do."""
+
+    def remember(number: int) -> None:
+        for k in range(10):
+            conv_tuned.remember({f"{number} {k}": {"way": "tiles", "ms": {}}})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(remember, range(4)))
+    assert len(conv_tuned._all()) == 40
 
 
 def test_what_cannot_be_measured() -> None:

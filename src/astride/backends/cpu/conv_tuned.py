@@ -6,8 +6,11 @@ version of astride. The file appears whole; a damaged one, or one of another use
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +19,9 @@ from typing import Any
 from ...proto import atomic_write
 from .cache import folder
 from .machine import machine
+
+if sys.platform != "win32":
+    import fcntl
 
 LARGEST = 1 << 24
 """Bytes of the largest file that is read."""
@@ -40,11 +46,22 @@ def entries() -> dict[str, dict[str, Any]]:
 
 def remember(found: dict[str, dict[str, Any]]) -> None:
     """Add what was measured, {key: {"way": name, "ms": {name: milliseconds}}}, over what there was about the same."""
-    known = _all() | {(_here(), key): entry for key, entry in found.items()}
-    lines = (json.dumps({"of": of, "key": key, **entry}) + "\n" for (of, key), entry in known.items())
     path().parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path(), ("".join(lines).encode(),))
+    with _alone():
+        known = _all() | {(_here(), key): entry for key, entry in found.items()}
+        lines = (json.dumps({"of": of, "key": key, **entry}) + "\n" for (of, key), entry in known.items())
+        atomic_write(path(), ("".join(lines).encode(),))
     entries.cache_clear()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Other processes that remember wait, so that none overwrites what another one added; not where there are no such locks."""
+    with open(path().with_suffix(".lock"), "ab") as lock:
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):  # some network file systems
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def clear() -> int:
@@ -67,5 +84,5 @@ def _all() -> dict[tuple[str, str], dict[str, Any]]:
             return {}
         rows = [json.loads(line) for line in path().read_text(encoding="utf-8").splitlines()]
         return {(str(row["of"]), str(row["key"])): {"way": str(row["way"]), "ms": dict(row["ms"])} for row in rows}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
