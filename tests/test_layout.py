@@ -108,7 +108,7 @@ def test_framework_has_its_page(name: str) -> None:
 def test_tables_match_folders() -> None:
     assert set(ops.OPERATORS) == modules_in(PACKAGE / "ops")
     assert set(rules.RULES) == modules_in(PACKAGE / "rules")
-    assert set(backends.BACKENDS) == modules_in(PACKAGE / "backends") - {"draws", "fixed", "memory", "protocol"}
+    assert set(backends.BACKENDS) == modules_in(PACKAGE / "backends") - {"draws", "epilogue", "fixed", "memory", "protocol"}
     assert set(like.FRAMEWORKS) == modules_in(PACKAGE / "like")
     assert set(layers.LAYERS.values()) == modules_in(PACKAGE / "layers") - {"blob", "fillers", "layer", "source"}
     assert set(translate.TRANSLATORS) == set(layers.LAYERS)

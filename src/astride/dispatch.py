@@ -15,6 +15,7 @@ import numpy as np
 
 from . import settings
 from .backends import BACKENDS, backend, memory
+from .backends.epilogue import Epilogue
 from .backends.protocol import Array, Arrays, Kernel, Saved, dtype_name
 from .errors import ArgumentError, ArrayError, AstrideError, BackendUnavailable, UnsupportedError
 from .plan import Plan, Shape, windows_listed
@@ -90,10 +91,10 @@ def forward(
     out: Array | None = None,
     save: bool = False,
     backend: str | None = None,
-    rectify: bool = False,
+    epilogue: Epilogue | None = None,
 ) -> tuple[Array, Saved | None]:
-    """Compute a plan on arrays in the order of its roles. With `save`, also what backward needs. With `rectify` y is zero where
-    it would be below zero, which is not the plan's and has no gradient: for networks that are only used.
+    """Compute a plan on arrays in the order of its roles. With `save`, also what backward needs. An `epilogue` is
+    what is done with y in the end, which is not the plan's and has no gradient: for networks that are only used.
 
     Inputs are not modified and may have any strides; the result is fresh and C-contiguous unless `out` is given.
     Raises ArrayError: dtype, rank, sizes or layout differ from the plan, or `out` does not fit or overlaps an input;
@@ -109,22 +110,21 @@ def forward(
             y = np.empty(shape, ready.dtype) if ready.small else _new(shape, ready.dtype, chosen.kernel.numpy)
         if not chosen.kernel.numpy:
             read = given if ready.native else tuple(map(_native, given))
-            if rectify and chosen.kernel.rectifies:
-                result, saved = chosen.kernel.forward(plan, *read, out=y, save=save, rectify=True)
+            if epilogue is not None and chosen.kernel.finishes:
+                result, saved = chosen.kernel.forward(plan, *read, out=y, save=save, epilogue=epilogue)
             else:
                 result, saved = chosen.kernel.forward(plan, *read, out=y, save=save)
         else:
             with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
                 result, saved = chosen.kernel.forward(plan, *map(_native, given), out=y, save=save)
-        if rectify and not chosen.kernel.rectifies:
-            with np.errstate(all="ignore"):
-                np.maximum(result, 0, out=result)
+        if epilogue is not None and not chosen.kernel.finishes:
+            epilogue.apply(result)
     except AstrideError as error:
         raise error.within(operator=plan.op, given=_named(plan, given))
     except MemoryError as error:
         if not chosen.kernel.numpy and (backend or settings.current().backend) == "auto":
             # a copy that this kernel works on does not fit; the reference reads arrays where they lie
-            return forward(plan, *arrays, out=out, save=save, backend="reference", rectify=rectify)
+            return forward(plan, *arrays, out=out, save=save, backend="reference", epilogue=epilogue)
         raise ArgumentError(
             "the kernel needs more memory than there is",
             given={"y": f"{shape} {plan.output_dtype}", **_named(plan, given)},

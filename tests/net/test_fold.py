@@ -124,9 +124,34 @@ def test_a_rectifier_is_stored_by_the_convolution(name: str, backend: str) -> No
     assert (found == 0).any() and np.array_equal(found, made.blobs["y"].data)
 
 
-def test_a_leaky_rectifier_stays() -> None:
-    leaky = layer("relu", "ReLU", "y", fields="relu_param { negative_slope: 0.1 }")
-    assert assert_equal(network(linear("Convolution"), leaky)) == []
+ACTIVATIONS = {
+    "leaky": layer("last", "ReLU", "y", fields="relu_param { negative_slope: 0.1 }"),
+    "six": layer("last", "ReLU6", "y", "z"),
+    "clip": layer("last", "Clip", "y", fields="clip_param { min: -0.5 max: 0.25 }"),
+}
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+@pytest.mark.parametrize("name", ["Convolution", "Deconvolution in groups"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_are_stored_by_the_convolution(activation: str, name: str, backend: str) -> None:
+    made, x = network(linear(name), ACTIVATIONS[activation]), RANDOM.normal(size=(2, 4, 5, 5)).astype(np.float32)
+    x[0, 1, 2, 3] = np.nan
+    program, y = made.compile(), made.outputs[0]
+    assert program.folded == [("last", "linear")] and len(program.steps) == 1
+    with astride.use(backend=backend):
+        made.forward(data=x)
+        found = program(data=x)[y]
+    assert found.tobytes() == made.blobs[y].data.tobytes() and (activation == "clip") != np.isnan(found).any()
+
+
+def test_a_second_activation_stays() -> None:
+    made = network(linear("Convolution"), RELU, layer("clip", "Clip", "y", fields="clip_param { min: -1 max: 1 }"))
+    assert assert_equal(made) == [("relu", "linear")]
+
+
+def test_an_inner_product_keeps_its_activation() -> None:
+    assert assert_equal(network(linear("InnerProduct"), ACTIVATIONS["leaky"])) == []
 
 
 def test_a_second_bottom_does_not_fold() -> None:

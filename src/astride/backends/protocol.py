@@ -66,7 +66,7 @@ def one_way(plan: Any) -> tuple[str, ...]:
 class Kernel:
     """One way to compute one operator. `declines(plan)` is None, or the reason why not.
     `twice` is None without double backward. `numpy` says that NumPy computes, whose warnings about NaN have to be off.
-    `rectifies` says that forward takes `rectify=True`, which makes y zero where it is below zero.
+    `finishes` says that forward takes an `epilogue` (epilogue.py), and does it while it stores y.
     `ways` says for people how it computes a plan, a line for each direction, where it has more than one algorithm."""
 
     name: str
@@ -75,7 +75,7 @@ class Kernel:
     declines: Callable[[Any], str | None] = accepts_all
     twice: Twice | None = None
     numpy: bool = True
-    rectifies: bool = False
+    finishes: bool = False
     ways: Callable[[Any], tuple[str, ...]] = one_way
 
 

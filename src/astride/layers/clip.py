@@ -19,4 +19,4 @@ class Clip(Unary):
 
     def __init__(self, low: float, high: float, *, nan: Nan = Nan.PROPAGATED) -> None:
         super().__init__(Function.CLIP, low=low, high=high, nan=nan)
-        self.low, self.high = low, high
+        self.low, self.high, self.nan = low, high, nan

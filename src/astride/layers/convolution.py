@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from .. import ops
+from ..backends.epilogue import Epilogue
 from ..errors import ArgumentError
 from ..plan import ConvPlan, Shape
 from .blob import Blob
@@ -47,8 +48,8 @@ class Convolution(Layer):
         self.bias_filler = bias_filler or Filler()
         self.out_channels = 0
         """Set by setup."""
-        self.rectify = False
-        """Whether a ReLU is part of it: set where a network is compiled, and without a gradient."""
+        self.epilogue: Epilogue | None = None
+        """The activation that is part of it: set where a network is compiled, and without a gradient."""
 
     def setup(self, bottom: Blobs, top: Blobs) -> None:
         if len(top) != len(bottom):
@@ -86,7 +87,7 @@ class Convolution(Layer):
         for x, y in zip(bottom, top, strict=True):
             data = x.data.reshape(self._canonical(x.shape))
             top_data = y.data.reshape(self._canonical(y.shape))
-            self._saved.append(self.compute(self.plan(x), data, w, b, top=top_data, rectify=self.rectify))
+            self._saved.append(self.compute(self.plan(x), data, w, b, top=top_data, epilogue=self.epilogue))
 
     def backward(self, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
         for i, (x, y) in enumerate(zip(bottom, top, strict=True)):

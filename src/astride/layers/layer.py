@@ -14,6 +14,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from .. import ops
+from ..backends.epilogue import Epilogue
 from ..backends.protocol import Array, Saved
 from ..errors import ArgumentError, ArrayError, UnsupportedError
 from ..plan import Plan, Shape
@@ -148,7 +149,7 @@ class Layer:
             self.params[index].diff[...] += gradient
 
     def compute(
-        self, plan: Plan, *arrays: Array | None, top: Array, keep: bool | None = None, rectify: bool = False
+        self, plan: Plan, *arrays: Array | None, top: Array, keep: bool | None = None, epilogue: Epilogue | None = None
     ) -> Saved | None:
         """Run a plan into a top's data, which may be one of the inputs.
 
@@ -156,7 +157,7 @@ class Layer:
         """
         in_place = any(a is not None and np.may_share_memory(a, top) for a in arrays)
         out, save = None if in_place else top, self.keep if keep is None else keep
-        y, saved = ops.forward(plan, *arrays, out=out, save=save, rectify=rectify)
+        y, saved = ops.forward(plan, *arrays, out=out, save=save, epilogue=epilogue)
         if in_place:
             if saved is not None and saved.x is not None and np.may_share_memory(saved.x, top):
                 saved = replace(saved, x=saved.x.copy())

@@ -1,5 +1,5 @@
-"""Folding: a layer that scales and shifts channels, behind a linear one nobody else reads, becomes part of its weights; a ReLU
-behind a convolution, part of how that stores its results."""
+"""Folding: a layer that scales and shifts channels, behind a linear one nobody else reads, becomes part of its weights; a ReLU,
+leaky or with a ceiling, or a Clip behind a convolution, part of how that stores its results."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.epilogue import Epilogue
 from ..backends.protocol import Array
 from ..layers import Parameter
+from ..layers.clip import Clip
 from ..layers.convolution import Convolution
 from ..layers.deconvolution import Deconvolution
 from ..layers.inner_product import InnerProduct
+from ..layers.layer import Layer
 from ..layers.relu import ReLU
+from ..layers.relu6 import ReLU6
+from ..plan.kinds import Nan
 from .freeze import frozen
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ def fold(steps: list[Step], outputs: set[int]) -> list[tuple[str, str]]:
         parts = None if follower is None or not _absorbs(step) else follower.node.layer.affine(_channels(step))
         if follower is not None and parts is not None:
             _absorb(step, *parts)
-        elif follower is None or not _rectifies(step, follower):
+        elif follower is None or not _finishes(step, follower):
             i += 1
             continue
         step.writes = list(follower.writes)
@@ -54,18 +59,29 @@ def _only_reader(steps: Sequence[Step], step: Step, outputs: set[int]) -> Step |
 
 def _absorbs(step: Step) -> bool:
     layer = step.node.layer
-    if isinstance(layer, Convolution) and layer.rectify:
+    if isinstance(layer, Convolution) and layer.epilogue is not None:
         return False
     return isinstance(layer, Convolution | InnerProduct) and layer.axis == 1 and len(step.reads) == 1
 
 
-def _rectifies(step: Step, follower: Step) -> bool:
-    """Whether the step is a convolution that can do the follower's ReLU; from now on it does."""
-    layer, then = step.node.layer, follower.node.layer
-    if not isinstance(layer, Convolution) or not isinstance(then, ReLU) or then.slope or layer.rectify or len(step.reads) != 1:
+def _finishes(step: Step, follower: Step) -> bool:
+    """Whether the step is a convolution that can do the follower's activation; from now on it does."""
+    layer = step.node.layer
+    if not isinstance(layer, Convolution) or layer.epilogue is not None or len(step.reads) != 1:
         return False
-    layer.rectify = True
-    return True
+    layer.epilogue = _epilogue(follower.node.layer)
+    return layer.epilogue is not None
+
+
+def _epilogue(layer: Layer) -> Epilogue | None:
+    """What an activation does, where kernels of convolution know it."""
+    if isinstance(layer, ReLU):
+        return Epilogue(slope=layer.slope)
+    if isinstance(layer, ReLU6):
+        return Epilogue(slope=layer.slope, high=layer.limit)
+    if isinstance(layer, Clip):
+        return Epilogue(low=layer.low, high=layer.high, nan_is_low=layer.nan is Nan.COMPARED)
+    return None
 
 
 def _channels(step: Step) -> int:

@@ -13,6 +13,7 @@ from astride.backends.cpu import winograd
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.conv_pack import packed, packed_bias
 from astride.backends.cpu.winograd_forms import FORMS
+from astride.backends.epilogue import RECTIFIED
 from astride.plan import ConvPlan
 
 Array = NDArray[Any]
@@ -107,7 +108,7 @@ def test_below_zero_is_zero(tile: int, first: bool) -> None:
     plain, rectified = np.empty(shape, "float32"), np.empty(shape, "float32")
     weights, bias = packed(how, w), packed_bias(how, b, x.dtype)
     winograd.compute(how, given, weights, bias, plain, tile, first)
-    winograd.compute(how, given, weights, bias, rectified, tile, first, rectify=True)
+    winograd.compute(how, given, weights, bias, rectified, tile, first, epilogue=RECTIFIED)
     assert (plain < 0).any() and np.isnan(plain).any()
     assert np.array_equal(rectified, np.maximum(plain, 0), equal_nan=True)
 

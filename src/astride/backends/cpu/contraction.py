@@ -17,16 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .ir import Function, Value, Variable
-from .ir_types import BITS, SHORT, element, lanes, vector
+from .ending import ADD, finish, finisher
+from .ir import Function, Value
+from .ir_types import BITS, SHORT, element, is_float, lanes, vector
 from .machine import Machine
 from .quads import dot
 
 PIECE = 256
 """Terms that are added up one by one."""
-
-ADD, RECTIFY = 1, 2
-"""What a tile does with its sums, bit by bit: add them to C, and store zeros for what is below zero in the end."""
 
 NEST = 12
 """Numbers of a nest: four counts, four strides of A and four of B in bytes, the outermost loop first."""
@@ -69,7 +67,7 @@ class Tiles:
         self.spec, self.machine = spec, machine
         self.rows, self.vectors, self.lanes = spec.rows(machine), spec.vectors(machine), spec.lanes(machine)
         self.block = spec.block(machine)
-        self.functions: list[Function] = []
+        self.functions = [finisher(vector(self.lanes, spec.kind))] if is_float(spec.kind) else []
         self._known: dict[tuple[int, int, bool], str] = {}
 
     def call(self, f: Function, rest: Value, lanes: Value, *arguments: Value) -> None:
@@ -102,9 +100,9 @@ class Tiles:
 
 
 def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, masked: bool) -> Function:
-    """`a` and `c` are tables of addresses, one a place; `b` and `begin`, what sums begin with, are shared. `how` has the
-    bits above. Masked tiles touch only the first `lanes` numbers of their vectors."""
-    f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", how="i64", lanes="i64")
+    """`a` and `c` are tables of addresses, one a place; `b` and `begin`, what sums begin with, are shared. `how` and
+    `numbers` say what is done with sums (ending.py). Masked tiles touch only the first `lanes` numbers of their vectors."""
+    f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", how="i64", numbers="ptr", lanes="i64")
     kind = vector(width, spec.kind)
     step = width * spec.bytes
     masks = [mask_below(f, width, f.lanes - k * width) if masked else None for k in range(vectors)]
@@ -123,7 +121,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 for k, total in enumerate(row):
                     total.set(f.load(kind, f.at(place, k * step), mask=masks[k]) + total.get())
         if last:
-            rectify_sums(f, f.how & RECTIFY, [total for row in sums for total in row])
+            finish(f, f.how, f.numbers, [total for row in sums for total in row])
         for row, place in zip(sums, c, strict=True):
             for k, total in enumerate(row):
                 f.store(total.get(), f.at(place, k * step), mask=masks[k])
@@ -176,14 +174,6 @@ def _nest(
                     terms.set(0)
                 terms.set(terms.get() + (end - first))
             piece(a, b, first, end)
-
-
-def rectify_sums(f: Function, wanted: Value, sums: list[Variable]) -> None:
-    """Zero for what is below zero, if that is wanted; a NaN stays one."""
-    with f.when(wanted.ne(0)):
-        for total in sums:
-            value = total.get()
-            total.set(f.select(value < 0, 0, value))
 
 
 def mask_below(f: Function, width: int, lanes: Value) -> Value:

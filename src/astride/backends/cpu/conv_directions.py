@@ -19,6 +19,7 @@ from ... import settings
 from ...plan import ConvPlan, Shape
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
+from ..epilogue import Epilogue
 from ..protocol import Array, Arrays, Saved
 from . import (
     conv_choice,
@@ -79,10 +80,16 @@ def relation(plan: ConvPlan, to_input: bool) -> Relation:
 
 
 def forward(
-    plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool, rectify: bool = False
+    plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool, epilogue: Epilogue | None = None
 ) -> tuple[Array, Saved | None]:
-    """Convolve x into out, zero where that is below zero if told to `rectify`; with `save`, keep x and w."""
-    _gathered(plan, relation(plan, False), x, w, b, out, rectify)
+    """Convolve x into out, and do what an epilogue says; with `save`, keep x and w.
+
+    Results that are rounded to a narrower type are finished afterwards, for the epilogue is one of rounded numbers.
+    """
+    fused = out.dtype == computed(plan)
+    _gathered(plan, relation(plan, False), x, w, b, out, epilogue if fused else None)
+    if epilogue is not None and not fused:
+        epilogue.apply(out)
     if not save:
         return out, None
     return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
@@ -118,7 +125,7 @@ def ways(plan: ConvPlan) -> tuple[str, ...]:
 
 
 def _gathered(
-    plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array, rectify: bool = False
+    plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array, epilogue: Epilogue | None = None
 ) -> None:
     """Compute a relation in the plan's layout, in any type, into an array of any strides."""
     wide = computed(plan)
@@ -126,7 +133,7 @@ def _gathered(
     way = conv_choice.gathering(how, len(x), first)
     if way in PLANAR:
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-        PLANAR[way].compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y, rectify=rectify)
+        PLANAR[way].compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y, epilogue=epilogue)
         if y is not out:
             _rounded(y, out)
         return
@@ -134,36 +141,36 @@ def _gathered(
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
         x, weights, bias = memory.contiguous(x, wide), packed(how, memory.contiguous(w, wide)), packed_bias(how, b, wide)
         if way == "slabs":
-            conv_slabs.compute(how, x, weights, bias, y, rectify=rectify)
+            conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue)
         else:
             tile = winograd.tile_of(how, settings.current().winograd)
-            winograd.compute(how, x, weights, bias, y, tile, first, rectify=rectify)
+            winograd.compute(how, x, weights, bias, y, tile, first, epilogue=epilogue)
         if y is not out:
             _rounded(y, out)
         return
     x, w = _last(plan, x, wide), memory.contiguous(w, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
-        _channels_last(way, how, x, w, b, out, rectify)
+        _channels_last(way, how, x, w, b, out, epilogue)
         return
     y = np.empty((out.shape[0], *out.shape[2:], out.shape[1]) if first else out.shape, wide)
-    _channels_last(way, how, x, w, b, y, rectify)
+    _channels_last(way, how, x, w, b, y, epilogue)
     if ready:
         channels_first(y, out)
     else:
         _rounded(np.moveaxis(y, -1, 1) if first else y, out)
 
 
-def _channels_last(way: str, how: Relation, x: Array, w: Array, b: Array | None, y: Array, rectify: bool) -> None:
+def _channels_last(way: str, how: Relation, x: Array, w: Array, b: Array | None, y: Array, epilogue: Epilogue | None) -> None:
     """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
     if way == "depthwise rows":
-        depthwise_last.compute(how, x, w, b, y, rectify=rectify)
+        depthwise_last.compute(how, x, w, b, y, epilogue=epilogue)
         return
     weights, bias = packed(how, w), packed_bias(how, b, y.dtype)
     if way == "winograd":
-        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd), rectify=rectify)
+        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd), epilogue=epilogue)
     else:
-        compute(how, x, weights, bias, y, rectify=rectify)
+        compute(how, x, weights, bias, y, epilogue=epilogue)
 
 
 def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bool) -> Array:

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import StridedAxis
+from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import NEST, RECTIFY, Contraction, Tiles, prefetch
+from .contraction import NEST, Contraction, Tiles, prefetch
 from .conv_windows import classes_of
+from .ending import bits, given, opened
 from .ir import Function, Value, module
 from .machine import Machine, machine
 from .quads import way
@@ -127,8 +129,8 @@ def strides(sizes: Sequence[int], pixel: int) -> list[int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
-    """How a relation is computed over so many images."""
+def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
+    """How a relation is computed over so many images; `how` is for the tiles."""
     spec, block = relation.spec, relation.spec.block(machine())
     (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
     groups, inputs, outputs = relation.parts
@@ -140,7 +142,7 @@ def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
     a_block = block * spec.bytes if relation.depthwise else 0
     by_block = _by_block(relation, images, len(chunks), blocks, panel)
     fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel]
-    fields += [max(len(chunks) if by_block else blocks, 1), int(by_block), RECTIFY * rectify]
+    fields += [max(len(chunks) if by_block else blocks, 1), int(by_block), how]
     products = int(pixels.sum()) * block * relation.taps * inputs // max(len(chunks), 1)
     taken = len(chunks) if by_block and blocks >= UNITS else max(TAKEN // max(products, 1), 1)
     return Schedule(address, Geometry(fields, [chunks, table]), len(chunks) * blocks, taken)
@@ -215,13 +217,14 @@ def _merged(loops: Loops) -> Loops:
 
 
 def gather(spec: Contraction, machine: Machine) -> str:
-    """The module of `gather`: a is x, b the packed weights, c the packed bias, d is y."""
+    """The module of `gather`: a is x, b the packed weights, c the packed bias as `given`, d is y."""
     f, tiles = kernel_function("gather"), Tiles(spec, machine)
     chunks, classes = (f.at(f.geometry, f.field(f.geometry, k)) for k in (CHUNKS, CLASSES))
     blocks, outputs, a_group, a_block, c_group, panel = (
         f.field(f.geometry, k) for k in (BLOCKS, OUTPUTS, A_GROUP, A_BLOCK, C_GROUP, PANEL)
     )
-    pixels = Pixels(f, tiles)
+    pixels, how = Pixels(f, tiles), f.field(f.geometry, HOW)
+    begin, numbers = opened(f, how, f.c)
     with f.loop(f.begin, f.end) as unit:
         outer, inner = unit // f.field(f.geometry, INNER), unit % f.field(f.geometry, INNER)
         by_block = f.field(f.geometry, BY_BLOCK).ne(0)
@@ -232,9 +235,9 @@ def gather(spec: Contraction, machine: Machine) -> str:
         a = f.at(f.a, group * a_group + number * a_block)
         c = f.at(f.d, group * c_group + number * (tiles.block * spec.bytes))
         b = f.at(f.b, block * panel + f.load("i64", f.at(row, 8 * B_FIRST)))
-        bias = f.at(f.c, block * (tiles.block * spec.bytes))
+        bias = f.at(begin, block * (tiles.block * spec.bytes))
         lanes = f.smaller(outputs - number * tiles.block, f.value("i64", tiles.block))
-        pixels.compute(row, (first, last), (a, b, bias, c), lanes, f.field(f.geometry, HOW))
+        pixels.compute(row, (first, last), (a, b, bias, c), lanes, (how, numbers))
     return module(f, *tiles.functions)
 
 
@@ -246,10 +249,15 @@ class Pixels:
         self.a, self.c = f.scratch("ptr", tiles.rows[0]), f.scratch("ptr", tiles.rows[0])
 
     def compute(
-        self, row: Value, pixels: tuple[Value, Value], places: tuple[Value, Value, Value, Value], lanes: Value, how: Value
+        self,
+        row: Value,
+        pixels: tuple[Value, Value],
+        places: tuple[Value, Value, Value, Value],
+        lanes: Value,
+        ending: tuple[Value, Value],
     ) -> None:
         """Pixels from, to of the class in this row of the table, `lanes` channels of a block: x, weights, bias and y at it.
-        `how` is for the tiles."""
+        `ending` is for the tiles."""
         f, tiles, (first, last), (a, b, bias, c) = self.f, self.tiles, pixels, places
         walk, nest, most = Walk(f, row, first, a, c), f.at(row, 8 * NEST_AT), f.value("i64", tiles.rows[0])
         with f.loop(first, last, tiles.rows[0]) as pixel:
@@ -260,7 +268,7 @@ class Pixels:
                     prefetch(f, f.at(walk.c.get(), line), write=True)
                 with f.when((pixel + k + 1) < last):
                     walk.advance()
-            tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, how)
+            tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, *ending)
 
 
 class Walk:
@@ -301,17 +309,19 @@ class Walk:
         self.c.set(self.f.at(self.c.get(), c))
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, rectify: bool = False) -> None:
+def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, epilogue: Epilogue | None = None) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype."""
     if y.size:
-        found = schedule(relation, len(x), rectify)
+        how = bits(epilogue)
+        found, (begin, memory) = schedule(relation, len(x), how), given(how, bias, epilogue)
         run(
             found.address,
             found.geometry.address,
             address_of(x),
             address_of(packed),
-            address_of(bias),
+            begin,
             address_of(y),
             found.units,
             found.taken,
         )
+        del memory

@@ -12,10 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import ADD, NEST, RECTIFY, Contraction, Tiles, prefetch
+from .contraction import NEST, Contraction, Tiles, prefetch
 from .conv_gather import LINE, TAKEN, UNITS, Relation
+from .ending import ADD, bits, given, opened
 from .ir import module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -55,7 +57,7 @@ def takes(relation: Relation, images: int) -> bool:
     )
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
     """y (N, outputs, *size) from x (N, inputs, *size), all contiguous and of the relation's dtype."""
     if not y.size:
         return
@@ -64,17 +66,20 @@ def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *
         x = np.ascontiguousarray(x[:, :, *read])
     if b is not None:
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
-    found = schedule(relation, len(x), ADD * (b is not None) + RECTIFY * rectify)
+    how = ADD * (b is not None) | bits(epilogue)
+    found = schedule(relation, len(x), how)
+    begin, memory = given(how, found.zeros, epilogue)
     run(
         found.address,
         found.geometry.address,
         address_of(w),
         address_of(x),
-        address_of(found.zeros),
+        begin,
         address_of(y),
         found.units * len(x),
         found.taken,
     )
+    del memory
 
 
 @lru_cache(maxsize=512)
@@ -102,12 +107,14 @@ def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
 
 
 def planes(spec: Contraction, machine: Machine) -> str:
-    """The module of `planes`: a is w, b is x, c zeros, d is y; units are (image, group, part of pixels, part of channels)."""
+    """The module of `planes`: a is w, b is x, c zeros as `given`, d is y; units are (image, group, part of pixels, part of
+    channels)."""
     f, tiles = kernel_function("planes"), Tiles(spec, machine)
     get = [f.field(f.geometry, k) for k in range(12)]
     rows, pixel = tiles.rows[0], spec.bytes
     plane = get[PIXELS] * pixel
     a_places, c_places, nest = f.scratch("ptr", rows), f.scratch("ptr", rows), f.scratch("i64", NEST)
+    begin, numbers = opened(f, get[HOW], f.c)
     one = f.value("i64", 1)
     for k, number in enumerate([one, one, one, get[INPUTS], one, one, one, get[W_INPUT], one, one, one, plane]):
         f.store(number, f.at(nest, 8 * k))
@@ -129,5 +136,5 @@ def planes(spec: Contraction, machine: Machine) -> str:
                 for line in range(0, tiles.block * pixel, LINE):
                     prefetch(f, f.at(y, here * plane + (at * pixel + line)), write=True)
             lanes = f.smaller(last - at, f.value("i64", tiles.block))
-            tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), f.c, nest, get[HOW])
+            tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), begin, nest, get[HOW], numbers)
     return module(f, *tiles.functions)

@@ -16,14 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import StridedAxis
+from ..epilogue import Epilogue
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .contraction import RECTIFY, Contraction, Tiles
+from .contraction import Contraction, Tiles
 from .conv_gather import B_FIRST, CLASS, TAKEN, WINDOWS, Pixels, Relation, classes_table
 from .conv_move import mover
 from .conv_windows import classes_of
 from .edges import taps_inside
+from .ending import bits, words
 from .ir import Function, Value, module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -46,7 +48,7 @@ SLAB, JOB = 6, 3
 and how many it has in each of the slab's images."""
 
 BIAS = slots.FIRST_FREE
-"""The word of a call's block with the packed bias's address."""
+"""The word of a call's block with the packed bias's address; those behind it are the numbers of ending.py."""
 
 X_BYTES, Y_BYTES = 3 << 17, 1 << 17
 """About as much packed x and y as a slab has."""
@@ -92,12 +94,13 @@ def takes(relation: Relation, images: int) -> bool:
     return not relation.depthwise and images > 0 and sum(_slot(relation, _cut(relation, images))) <= MOST
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, rectify: bool = False) -> None:
+def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, epilogue: Epilogue | None = None) -> None:
     """y (N, outputs, *out) from x (N, inputs, *size), contiguous and of the relation's dtype; weights and bias are packed."""
     if not y.size:
         return
-    found = schedule(relation, len(x), rectify)
-    block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias))
+    how = bits(epilogue)
+    found = schedule(relation, len(x), how)
+    block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias), *words(epilogue))
     places = (address_of(x), address_of(packed), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, found.units, found.taken)
     del memory
@@ -174,8 +177,8 @@ def _slot(relation: Relation, cut: Cut) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
-    """How a relation is computed over so many images."""
+def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
+    """How a relation is computed over so many images; `how` is for the tiles."""
     spec, cut = relation.spec, _cut(relation, images)
     (address,) = functions("conv_slabs", spec, lambda: slabs_kernel(spec, machine()), ("slabs",))
     groups, inputs, outputs = relation.parts
@@ -200,7 +203,7 @@ def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
     fields = [images, parts, part, relation.blocks, groups, len(slabs), cut.together, inputs, outputs]
     fields += [size * spec.bytes, x_pixel, out * spec.bytes, int(table[0, A_IMAGE]), x_inner * x_pixel]
     fields += [int(table[0, C_IMAGE]), y_inner * y_pixel, relation.taps * inputs * block * spec.bytes, x_slot + y_slot, x_slot]
-    fields.append(RECTIFY * rectify)
+    fields.append(how)
     taken = max(TAKEN // max(block_products * part, 1), 1)
     return Schedule(address, Geometry(fields, [slabs, np.concatenate(jobs), table]), units * parts, taken, x_slot + y_slot)
 
@@ -226,7 +229,7 @@ def slabs_kernel(spec: Contraction, machine: Machine) -> str:
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     slabs, jobs, classes = (f.at(f.geometry, f.field(f.geometry, len(FIELDS) + k)) for k in range(3))
     number, memory = slots.slot(f, f.c, get["slot"])
-    pixels = Pixels(f, tiles)
+    pixels, ending = Pixels(f, tiles), (get["how"], f.at(f.c, 8 * (BIAS + 1)))
     with f.loop(f.begin, f.end) as unit:
         rest, part = unit // get["parts"], unit % get["parts"]
         rest, slab = rest // get["slabs"], f.at(slabs, rest % get["slabs"] * (8 * SLAB))
@@ -245,7 +248,7 @@ def slabs_kernel(spec: Contraction, machine: Machine) -> str:
                 kind, start, count = (f.load("i64", f.at(f.at(jobs, job * (8 * JOB)), 8 * k)) for k in range(JOB))
                 row = f.at(classes, kind * (8 * CLASS))
                 b = f.at(f.b, place * get["panel"] + f.load("i64", f.at(row, 8 * B_FIRST)))
-                pixels.compute(row, (start, start + count * images), (x, b, bias, y), lanes, get["how"])
+                pixels.compute(row, (start, start + count * images), (x, b, bias, y), lanes, ending)
             whole.unpack(memory, block * tiles.block, lanes)
     slots.give_back(f, f.c, number)
     return module(f, slots.taker(), mover(spec.kind, machine), *tiles.functions)

@@ -5,4 +5,4 @@ from __future__ import annotations
 from ..protocol import Kernel
 from .conv_directions import backward, declines, forward, ways
 
-KERNELS = (Kernel("tiles", forward, backward, declines, numpy=False, rectifies=True, ways=ways),)
+KERNELS = (Kernel("tiles", forward, backward, declines, numpy=False, finishes=True, ways=ways),)

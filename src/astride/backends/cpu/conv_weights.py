@@ -261,4 +261,4 @@ def add_entry(
                 f.store(f.at(a, f.load("i64", place)), f.at(a_places, m * 8))
                 f.store(f.at(c, f.load("i64", f.at(place, 8))), f.at(c_places, m * 8))
             whole = f.value("i64", 1)
-            tiles.call(f, rest, lanes, a_places, c_places, b, zeros, nest, whole)
+            tiles.call(f, rest, lanes, a_places, c_places, b, zeros, nest, whole, zeros)

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import StridedAxis
+from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import fused, mask_below, rectify_sums
+from .contraction import fused, mask_below
 from .conv_gather import UNITS, Relation, strides
 from .depthwise_last import depths
 from .edges import taps_inside
+from .ending import bits, finish, finisher, given, opened
 from .ir import Function, Value, Variable, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
@@ -31,7 +33,7 @@ CHANNELS, DEPTHS, X_PLANE, Y_PLANE, W_PLANE, X_DEPTH, W_DEPTH, X_ROW, Y_ROW, WID
 TABLES = 15
 """Fields: channels; depths of y; bytes of a plane in x and y, of a channel's weights, and from tap to tap along the depth; bytes
 of a row of x and of y; columns of x and of y; the pixel of tap 0 of column 0; parts that the rows of a plane are taken in;
-blocks of columns; whether what is below zero becomes zero. Then tables: depths, groups of rows, the first groups of all parts
+blocks of columns; what is done with sums. Then tables: depths, groups of rows, the first groups of all parts
 and the end of the last, blocks."""
 
 GROUP = 5
@@ -85,14 +87,17 @@ def takes(relation: Relation, images: int) -> bool:
     return high.kernel * wide.kernel <= MOST_TAPS and wide.stride <= 2 and 2 * wide.out >= relation.spec.lanes(machine())
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
     """y (N, channels, *out) from x (N, channels, *size) and w (channels, 1, *kernel), all contiguous and of one dtype."""
     if not y.size:
         return
-    found = schedule(relation, len(x), rectify)
+    how = bits(epilogue)
+    found = schedule(relation, len(x), how)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
-    places = (address_of(x), address_of(w), address_of(bias), address_of(y))
+    begin, memory = given(how, bias, epilogue)
+    places = (address_of(x), address_of(w), begin, address_of(y))
     run(found.address, found.geometry.address, *places, found.units * len(x) * relation.outputs, found.taken)
+    del memory
 
 
 def _two(relation: Relation) -> tuple[StridedAxis, StridedAxis]:
@@ -102,8 +107,8 @@ def _two(relation: Relation) -> tuple[StridedAxis, StridedAxis]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
-    """How a relation is computed over so many images."""
+def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
+    """How a relation is computed over so many images; `how` is what is done with sums."""
     axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
     high, wide = axes[1:]
     spec = Planar(
@@ -124,7 +129,7 @@ def schedule(relation: Relation, images: int, rectify: bool) -> Schedule:
     deep = depths(axes[0], x_steps[1], w_depth, w_steps[0] - size if spec.flip else 0)
     fields = [relation.outputs, axes[0].out, x_steps[0], y_steps[1], w_steps[0], taps_inside(axes[0]).step * x_steps[1], w_depth]
     blocks = _blocks(wide, lanes)
-    fields += [x_steps[2], y_steps[2], wide.size, wide.out, -wide.pad_lo, parts, len(blocks), int(rectify)]
+    fields += [x_steps[2], y_steps[2], wide.size, wide.out, -wide.pad_lo, parts, len(blocks), how]
     taken = max(TAKEN // max(high.out * wide.out * relation.taps // parts, 1), 1)
     return Schedule(address, Geometry(fields, [deep, groups, bounds, blocks]), axes[0].out * parts, taken)
 
@@ -154,17 +159,18 @@ def _blocks(axis: StridedAxis, lanes: int) -> NDArray[np.int64]:
 
 
 def planar(spec: Planar, machine: Machine) -> str:
-    """The module of `planar`: a is x, b the weights, c the bias, d is y; units are (image, channel, depth, part)."""
+    """The module of `planar`: a is x, b the weights, c the bias as `given`, d is y; units are (image, channel, depth, part)."""
     f, rows = kernel_function("planar"), Rows(spec, machine)
     get = [f.field(f.geometry, k) for k in range(TABLES)]
     deep, groups, bounds, blocks = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(4))
+    begin, numbers = opened(f, get[HOW], f.c)
     with f.loop(f.begin, f.end) as unit:
         slice_, part = unit // get[PARTS], f.at(bounds, unit % get[PARTS] * 8)
         plane, depth = slice_ // get[DEPTHS], f.at(deep, slice_ % get[DEPTHS] * 24)
         channel = plane % get[CHANNELS]
         x = f.at(f.a, plane * get[X_PLANE] + f.load("i64", depth))
         w = f.at(f.b, channel * get[W_PLANE] + f.load("i64", f.at(depth, 16)))
-        y, bias = f.at(f.d, slice_ * get[Y_PLANE]), f.load(spec.kind, f.at(f.c, channel * spec.bytes))
+        y, bias = f.at(f.d, slice_ * get[Y_PLANE]), f.load(spec.kind, f.at(begin, channel * spec.bytes))
         taps = f.load("i64", f.at(depth, 8))
         with f.loop(f.load("i64", part), f.load("i64", f.at(part, 8))) as number:
             group = f.at(groups, number * (8 * GROUP))
@@ -172,11 +178,11 @@ def planar(spec: Planar, machine: Machine) -> str:
             places = (f.at(x, x_at), f.at(w, w_at), f.at(y, y_at))
             with f.loop(0, get[BLOCKS]) as k:
                 block = f.at(blocks, k * (8 * BLOCK))
-                given = (*places, bias, f.geometry, f.load("i64", block), taps, high)
+                sent = (*places, bias, numbers, f.geometry, f.load("i64", block), taps, high)
                 with f.when(f.load("i64", f.at(block, 8)).eq(0), likely=True) as edge:
-                    rows.call(f, count, given, masked=False)
+                    rows.call(f, count, sent, masked=False)
                     with edge.otherwise():
-                        rows.call(f, count, given, masked=True)
+                        rows.call(f, count, sent, masked=True)
     return module(f, *rows.functions)
 
 
@@ -186,7 +192,7 @@ class Rows:
     def __init__(self, spec: Planar, machine: Machine) -> None:
         self.spec, self.lanes = spec, max(machine.lanes(spec.kind), 2)
         self.kind = vector(self.lanes, spec.kind)
-        self.functions: list[Function] = []
+        self.functions = [finisher(self.kind)]
 
     def call(self, f: Function, count: Value, given: tuple[Value, ...], *, masked: bool) -> None:
         """Compute as many rows as a group has."""
@@ -199,7 +205,7 @@ class Rows:
     def _rows(self, name: str, rows: int, masked: bool) -> Function:
         """x, w and y are at the first row; `bias` begins sums, `column` is the first one, `deep` and `high` count taps: only a
         single row has fewer than the window along the height."""
-        arguments = {"bias": self.spec.kind, "geometry": "ptr", "column": "i64", "deep": "i64", "high": "i64"}
+        arguments = {"bias": self.spec.kind, "numbers": "ptr", "geometry": "ptr", "column": "i64", "deep": "i64", "high": "i64"}
         f, spec = Function(name, private=True, x="ptr", w="ptr", y="ptr", **arguments), self.spec
         width, x_row = f.field(f.geometry, WIDTH), f.field(f.geometry, X_ROW)
         first = f.column * spec.stride[1] + f.field(f.geometry, START)
@@ -214,7 +220,7 @@ class Rows:
                     self._row(f, columns, f.at(x, tap * (x_row * spec.step[0])), [(sums[0], w_row)])
             else:
                 self._written_out(f, columns, x, x_row, w, sums)
-        rectify_sums(f, f.field(f.geometry, HOW), sums)
+        finish(f, f.field(f.geometry, HOW), f.numbers, sums)
         for m, total in enumerate(sums):
             f.store(total.get(), f.at(f.at(f.y, f.field(f.geometry, Y_ROW) * m), f.column * spec.bytes), mask=mask)
         return f

@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import StridedAxis
+from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import PIECE, fused, mask_below, rectify_sums
+from .contraction import PIECE, fused, mask_below
 from .conv_gather import Relation, strides
 from .conv_layout import transpose
 from .conv_windows import classes_of
 from .edges import taps_inside
+from .ending import bits, finish, finisher, given, opened
 from .ir import Function, Value, Variable, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
@@ -34,8 +36,8 @@ from .workers import address_of, run
 
 CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, WAYS, W_INPUT, HOW, TABLES = 0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12
 """Fields: channels; depths of y and pairs of rows; bytes of an image of x and of a depth of y; bytes from tap to tap along depth
-and height, in x and in w; how many classes of windows a row has; bytes of an input channel's taps in w; whether what is below
-zero becomes zero. Then tables: depths, pairs and classes. Weights are in blocks of a vector of channels of y, each of which
+and height, in x and in w; how many classes of windows a row has; bytes of an input channel's taps in w; what is done with
+sums. Then tables: depths, pairs and classes. Weights are in blocks of a vector of channels of y, each of which
 has input channels and taps."""
 
 PLACE = 3
@@ -109,14 +111,17 @@ def takes_rows(relation: Relation) -> bool:
     return width * inputs <= MOST_TAPS and len(set(_ways(relation.axes[-1], relation.flip))) <= MOST_WAYS
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
     """y (N, *out, channels) from x (N, *size, channels) and the weights, all contiguous and of one dtype."""
     if not y.size:
         return
-    found, weights = schedule(relation, rectify), by_tap(relation, w)
+    how = bits(epilogue)
+    found, weights = schedule(relation, how), by_tap(relation, w)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
-    places = (address_of(x), address_of(weights), address_of(bias), address_of(y))
+    begin, memory = given(how, bias, epilogue)
+    places = (address_of(x), address_of(weights), begin, address_of(y))
     run(found.address, found.geometry.address, *places, found.pairs * len(x), found.taken)
+    del memory
 
 
 def by_tap(relation: Relation, w: Array, starts: tuple[int, ...] = ()) -> Array:
@@ -165,17 +170,17 @@ def specification(relation: Relation, channels: int) -> Depthwise:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, rectify: bool) -> Schedule:
-    """How a relation is computed over any number of images."""
+def schedule(relation: Relation, how: int = 0) -> Schedule:
+    """How a relation is computed over any number of images; `how` is what is done with sums."""
     channels, out = relation.outputs, relation.axes[-1].out
     spec = specification(relation, channels)
     (address,) = functions("depthwise_last", spec, lambda: depthwise(spec, machine()), ("depthwise",))
-    made, pairs = geometry(relation, channels, rectify)
+    made, pairs = geometry(relation, channels, how)
     taken = max(TAKEN // max(2 * out * channels * relation.taps * spec.inputs, 1), 1)
     return Schedule(address, made, pairs, taken)
 
 
-def geometry(relation: Relation, channels: int, rectify: bool) -> tuple[Geometry, int]:
+def geometry(relation: Relation, channels: int, how: int) -> tuple[Geometry, int]:
     """The geometry for x and y of so many channels, and the pairs of rows of an image."""
     axis, bytes_, of_class = relation.axes[-1], relation.spec.bytes, _ways(relation.axes[-1], relation.flip)
     axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
@@ -190,7 +195,7 @@ def geometry(relation: Relation, channels: int, rectify: bool) -> tuple[Geometry
     tables.append(np.stack([*columns, c.window * y_steps[3], c.window_step * y_steps[3], c.tap * w_steps[2]], 1).astype(np.int64))
     fields = [channels, axes[0].out, len(tables[1]), x_steps[0], y_steps[1]]
     fields += [inside[k].step * x_steps[1 + k] for k in range(2)] + [inside[k].skip * w_steps[k] for k in range(2)]
-    return Geometry([*fields, len(way), w_input, int(rectify)], tables), axes[0].out * len(tables[1])
+    return Geometry([*fields, len(way), w_input, how], tables), axes[0].out * len(tables[1])
 
 
 def depths(axis: StridedAxis, x_step: int, w_step: int, first: int) -> NDArray[np.int64]:
@@ -225,7 +230,7 @@ def _pairs(axis: StridedAxis, x_step: int, w_step: int, y_step: int) -> NDArray[
 
 
 def depthwise(spec: Depthwise, machine: Machine) -> str:
-    """The module of `depthwise`: a is x, b the weights by tap, c the bias, d is y; units are (image, depth, pair)."""
+    """The module of `depthwise`: a is x, b the weights by tap, c the bias as `given`, d is y; units are (image, depth, pair)."""
     return module(*all_rows(spec, machine, private=False))
 
 
@@ -235,6 +240,7 @@ def all_rows(spec: Depthwise, machine: Machine, *, private: bool) -> list[Functi
     rows = Rows(spec, machine)
     depths, pairs, classes = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(3))
     deep, high = f.field(f.geometry, DEPTHS), f.field(f.geometry, PAIRS)
+    begin, numbers = opened(f, f.field(f.geometry, HOW), f.c)
     with f.loop(f.begin, f.end) as unit:
         slice_, image = unit // high, unit // (high * deep)
         place, pair = f.at(depths, slice_ % deep * (8 * PLACE)), f.at(pairs, unit % high * (8 * PAIR))
@@ -246,10 +252,10 @@ def all_rows(spec: Depthwise, machine: Machine, *, private: bool) -> list[Functi
         with f.loop(0, f.field(f.geometry, WAYS)) as number:
             row = f.at(classes, number * (8 * CLASS))
             way, count, x_at, x_step, y_at, y_step, w_at = (f.load("i64", f.at(row, 8 * k)) for k in range(CLASS))
-            given = (f.at(w, w_upper + w_at), f.at(w, w_lower + w_at), f.c, f.geometry, taps, pair)
+            sent = (f.at(w, w_upper + w_at), f.at(w, w_lower + w_at), begin, numbers, f.geometry, taps, pair)
             for k, one in enumerate(spec.ways):
                 with f.when(way.eq(k)):
-                    rows.windows(f, one, count, (f.at(x, x_at), x_step), (f.at(y, y_at), y_step), given)
+                    rows.windows(f, one, count, (f.at(x, x_at), x_step), (f.at(y, y_at), y_step), sent)
     return [f, *rows.functions]
 
 
@@ -258,18 +264,18 @@ class Rows:
 
     def __init__(self, spec: Depthwise, machine: Machine) -> None:
         self.spec, self.machine, self.lanes = spec, machine, max(machine.lanes(spec.kind), 2)
-        self.functions: list[Function] = []
+        self.functions = [finisher(vector(self.lanes, spec.kind))]
         self._known: dict[tuple[Way, int], str] = {}
 
     def windows(
-        self, f: Function, way: Way, count: Value, x: tuple[Value, Value], y: tuple[Value, Value], given: tuple[Value, ...]
+        self, f: Function, way: Way, count: Value, x: tuple[Value, Value], y: tuple[Value, Value], sent: tuple[Value, ...]
     ) -> None:
         """All windows of a class, the largest tiles first; one that would not be full begins earlier. x and y are the places
         of the first window and the bytes to the next."""
         large, small = (8, 4) if self.machine.registers >= 32 else (4, 2)
 
         def tile(size: int, at: Value) -> None:
-            f.call("void", self._name(way, size), f.at(x[0], at * x[1]), f.at(y[0], at * y[1]), y[1], *given)
+            f.call("void", self._name(way, size), f.at(x[0], at * x[1]), f.at(y[0], at * y[1]), y[1], *sent)
 
         if way.window == 0 and way.taps:
             tile(1, f.value("i64", 0))
@@ -292,7 +298,8 @@ class Rows:
     def _tile(self, name: str, way: Way, size: int) -> Function:
         """`size` windows of two rows, all channels: x at the first tap of the first window, the weights at those taps."""
         spec, kind = self.spec, vector(self.lanes, self.spec.kind)
-        arguments = {"upper": "ptr", "lower": "ptr", "bias": "ptr", "geometry": "ptr", "deep": "i64", "pair": "ptr"}
+        arguments = {"upper": "ptr", "lower": "ptr", "bias": "ptr", "numbers": "ptr", "geometry": "ptr"}
+        arguments |= {"deep": "i64", "pair": "ptr"}
         f = Function(name, private=True, x="ptr", y="ptr", step="i64", **arguments)
         channels = f.field(f.geometry, CHANNELS)
         parts = [f.load("i64", f.at(f.pair, 8 * k)) for k in (1, 2, 3)]
@@ -312,7 +319,7 @@ class Rows:
                         self._row(f, way, places[0].get(), channels * spec.bytes, taken, mask)
                         for place, step in [(places[0], x_tap[1]), *((places[1 + k], w_tap[1]) for k in some)]:
                             place.set(f.at(place.get(), step))
-            rectify_sums(f, f.field(f.geometry, HOW), [total for row in sums for total in row])
+            finish(f, f.field(f.geometry, HOW), f.numbers, [total for row in sums for total in row])
             for y, row in ((y_lower, sums[1]), (f.y, sums[0])):  # the lower one first: where there is none it is overwritten
                 for m, total in enumerate(row):
                     f.store(total.get(), f.at(y, f.step * m + at), mask=mask)

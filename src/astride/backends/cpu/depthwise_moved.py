@@ -13,12 +13,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..epilogue import Epilogue
 from ..protocol import Array
 from . import slots
 from .cache import functions
 from .conv_gather import Relation
 from .conv_move import mover
-from .depthwise_last import Depthwise, all_rows, by_tap, geometry, specification, takes_rows, vector_starts
+from .depthwise_last import HOW, Depthwise, all_rows, by_tap, geometry, specification, takes_rows, vector_starts
+from .ending import NUMBERS, bits, words
 from .ir import module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -31,7 +33,7 @@ TABLES = 9
 image; bytes of the scratch for x and of all. Then tables: where blocks begin, and the geometry of the rows."""
 
 BIAS = slots.FIRST_FREE
-"""The word of a call's block with the bias's address."""
+"""The word of a call's block with the bias's address; those behind it are the numbers of ending.py."""
 
 BYTES, MOST = 1 << 19, (1 << 21) - (1 << 16)
 """About as many bytes as a block has in scratch memory, and as many as it may have."""
@@ -62,15 +64,15 @@ def takes(relation: Relation, images: int) -> bool:
     return takes_rows(relation) and images > 0 and sum(_slot(relation)) <= MOST
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, rectify: bool = False) -> None:
+def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
     """y (N, channels, *out) from x (N, channels, *size) and the weights, all contiguous and of one dtype."""
     if not y.size:
         return
-    found = schedule(relation, rectify)
+    found = schedule(relation, bits(epilogue))
     weights, bias = by_tap(relation, w, found.starts), np.zeros(relation.outputs, w.dtype) if b is None else b
     bias = np.ascontiguousarray(bias, w.dtype)
     units = found.blocks * len(x)
-    block, memory = slots.block(found.slot, -(-units // found.taken), address_of(bias))
+    block, memory = slots.block(found.slot, -(-units // found.taken), address_of(bias), *words(epilogue))
     places = (address_of(x), address_of(weights), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, units, found.taken)
     del memory
@@ -94,12 +96,12 @@ def _slot(relation: Relation) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, rectify: bool) -> Schedule:
-    """How a relation is computed over any number of images."""
+def schedule(relation: Relation, how: int = 0) -> Schedule:
+    """How a relation is computed over any number of images; `how` is what is done with sums."""
     channels, bytes_, lanes = _channels(relation), relation.spec.bytes, relation.spec.lanes(machine())
     spec = specification(relation, channels)
     (address,) = functions("depthwise_moved", spec, lambda: moved(spec, machine()), ("moved",))
-    inner, pairs = geometry(relation, channels, rectify)
+    inner, pairs = geometry(relation, channels, how)
     begins, vectors = vector_starts(relation.outputs, channels), vector_starts(channels, lanes)
     w_block = len(vectors) * spec.inputs * relation.taps * lanes * bytes_
     x_plane, y_plane = (pixels * bytes_ for pixels in _pixels(relation))
@@ -117,6 +119,9 @@ def moved(spec: Depthwise, machine: Machine) -> str:
     get = [f.field(f.geometry, k) for k in range(TABLES)]
     begins, inner = (f.at(f.geometry, f.field(f.geometry, TABLES + k)) for k in range(2))
     number, memory = slots.slot(f, f.c, get[SLOT])
+    sent, how = f.scratch("i64", 1 + len(words(None))), f.field(inner, HOW)
+    for k in range(len(words(None))):
+        f.store(f.load("i64", f.at(f.c, 8 * (BIAS + 1 + k))), f.at(sent, 8 * (1 + k)))
     bias, results = f.load("ptr", f.at(f.c, 8 * BIAS)), f.at(memory, get[X_SLOT])
     width, no, yes = get[BLOCK] * bytes_, f.value("i64", 0), f.value("i64", 1)
     with f.loop(f.begin, f.end) as unit:
@@ -126,7 +131,10 @@ def moved(spec: Depthwise, machine: Machine) -> str:
         x, y = f.at(f.a, plane * get[X_PLANE]), f.at(f.d, plane * get[Y_PLANE])
         f.call("void", "move", x, memory, get[BLOCK], get[X_PLANE] // bytes_, get[X_PLANE], width, yes)
         w = f.at(f.b, block * get[W_BLOCK])
-        f.call("void", "depthwise", inner, memory, w, f.at(bias, begin * bytes_), results, no, get[PAIRS])
+        here = f.at(bias, begin * bytes_)
+        f.store(here, sent)
+        here = f.select((how & NUMBERS).ne(0), sent, here)
+        f.call("void", "depthwise", inner, memory, w, here, results, no, get[PAIRS])
         f.call("void", "move", results, y, get[Y_PLANE] // bytes_, get[BLOCK], width, get[Y_PLANE], no)
     slots.give_back(f, f.c, number)
     return module(f, slots.taker(), mover(spec.kind, machine), *all_rows(spec, machine, private=True))

@@ -20,7 +20,7 @@ from .ir import Function, Value
 SCRATCH, COUNT, FIRST_FREE = range(3)
 """Words of a block: the address of the first slot, how many there are, and what the kernel's own call has for it."""
 
-FLAGS = 8
+FLAGS = 16
 """The word from which there is one for each slot: 1 while it is taken."""
 
 _pool = Pool(64 * 2**20)

@@ -16,11 +16,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..epilogue import Epilogue
 from ..protocol import Array
 from . import conv_gather, slots
 from .cache import functions
 from .conv_gather import Relation
 from .conv_layout import channels_last
+from .ending import bits, words
 from .ir import module
 from .kept import kept
 from .machine import Machine, machine
@@ -123,18 +125,18 @@ def compute(
     tile: int,
     first: bool = False,
     *,
-    rectify: bool = False,
+    epilogue: Epilogue | None = None,
 ) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias.
 
-    With `first` y is (N, outputs, *out) and x (N, inputs, *size). `tile` is 2 or 4. With `rectify` zero is stored for what is
-    below zero. Any size will do: whether it is worth it, `declines` says.
+    With `first` y is (N, outputs, *out) and x (N, inputs, *size). `tile` is 2 or 4. Any size will do:
+    whether it is worth it, `declines` says.
     """
     if not y.size:
         return
     found, weights = schedule(relation, len(x), tile, first), _transformed(relation, packed, tile)
     flags = np.zeros(found.tiles, np.uint8)
-    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data, rectify)
+    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data, bits(epilogue), *words(epilogue))
     run(
         found.address,
         found.geometry.address,
@@ -150,16 +152,16 @@ def compute(
         where = np.moveaxis(y, 1, -1) if first else y
         for n in np.flatnonzero(flags.reshape(len(x), -1).any(1)):
             one = channels_last(x[n : n + 1]) if first else x[n : n + 1]
-            _directly(relation, one, packed, bias, where[n], tile, flags.reshape(len(x), -1)[n], rectify)
+            _directly(relation, one, packed, bias, where[n], tile, flags.reshape(len(x), -1)[n], epilogue)
 
 
 def _directly(
-    relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array, rectify: bool
+    relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array, epilogue: Epilogue | None
 ) -> None:
     """Compute the flagged tiles of one image again, by the direct form."""
     in_row = -(-relation.axes[1].out // tile)
     direct = np.empty((1, *y.shape), y.dtype)
-    conv_gather.compute(relation, x, packed, bias, direct, rectify=rectify)
+    conv_gather.compute(relation, x, packed, bias, direct, epilogue=epilogue)
     for t in np.flatnonzero(flags):
         rows, columns = (slice(at * tile, (at + 1) * tile) for at in divmod(int(t), in_row))
         y[rows, columns] = direct[0, rows, columns]

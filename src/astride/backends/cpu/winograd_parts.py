@@ -6,7 +6,8 @@ in it a row for each tile. So a product reads with one pointer and constant offs
 
 from __future__ import annotations
 
-from .contraction import Contraction, fused, mask_below, rectify_sums
+from .contraction import Contraction, fused, mask_below
+from .ending import finish
 from .ir import Function, Value, Variable
 from .ir_types import vector
 from .machine import Machine
@@ -115,13 +116,13 @@ def spread(name: str, spec: Contraction, machine: Machine, matrix: Matrix) -> Fu
 
 def gathered(spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
     """The function `gathered`: products of one tile and one vector of channels as outputs, bias added. 1 if all are finite.
-    With `rectify` zero is stored for what is below zero.
+    `how` and `numbers` say what is done with them before they are stored (ending.py).
 
     `of` is the place of the first point, from where it is `point` bytes to the next; `to` the first output, from where it is
     `row` bytes to the next row and `pixel` to the next column. Only the first `rows`, `columns` and `channels` are there.
     """
     arguments = {"of": "ptr", "point": "i64", "bias": "ptr", "to": "ptr", "row": "i64", "pixel": "i64"}
-    counts = {"rows": "i64", "columns": "i64", "channels": "i64", "rectify": "i64"}
+    counts = {"rows": "i64", "columns": "i64", "channels": "i64", "how": "i64", "numbers": "ptr"}
     f = Function("gathered", private=True, result="i1", **arguments, **counts)
     size, width = len(matrix[0]), spec.lanes(machine)
     kind = vector(width, spec.kind)
@@ -136,7 +137,7 @@ def gathered(spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
     for value in odd[1:]:
         finite = finite + value
     stored = [[f.variable(kind, value) for value in row] for row in values]
-    rectify_sums(f, f.rectify, [total for row in stored for total in row])
+    finish(f, f.how, f.numbers, [total for row in stored for total in row])
     values = [[total.get() for total in row] for row in stored]
     inside = mask_below(f, width, f.channels)
     with f.when(f.channels >= width, likely=True) as ragged:

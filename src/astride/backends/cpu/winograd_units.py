@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from . import slots
 from .contraction import Contraction, prefetch
+from .ending import finisher
 from .ir import Function, Value
+from .ir_types import vector
 from .machine import Machine
 from .winograd_forms import FORMS
 from .winograd_parts import LINE, PIECES, Products, addresses, gathered, spread
@@ -32,9 +34,9 @@ FIELDS = (
 they are steps through x, y or scratch memory: `slot` of one slot, `point` from one point of transformed pixels to the next,
 with the products behind the last, `product` the same for those. `vectors` of inputs, `blocks` of outputs, each in a group."""
 
-BIAS, FLAGS, RECTIFY = range(slots.FIRST_FREE, slots.FIRST_FREE + 3)
-"""Words of a call: where the bias lies; a byte for each tile, 1 where something is not finite; and whether zero is stored for
-what is below zero."""
+BIAS, FLAGS, HOW = range(slots.FIRST_FREE, slots.FIRST_FREE + 3)
+"""Words of a call: where the bias lies; a byte for each tile, 1 where something is not finite; and what is done with sums,
+behind which come the numbers for that (ending.py)."""
 
 
 class Unit:
@@ -47,7 +49,7 @@ class Unit:
         self.vector = self.lanes * spec.bytes
         self.products = Products(spec, machine, self.vector, self.lanes, PIECES[form.tile])
         spread_, gathered_ = spread("spread", spec, machine, matrices.inputs), gathered(spec, machine, matrices.outputs)
-        self.functions = [*self.products.functions, spread_, gathered_]
+        self.functions = [*self.products.functions, spread_, gathered_, finisher(vector(self.lanes, spec.kind))]
         self.fields = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
         self.zeros = f.at(f.geometry, f.field(f.geometry, len(FIELDS)))
         self.pixels = f.scratch("ptr", self.size**2)
@@ -109,8 +111,8 @@ class Unit:
         bias = f.at(f.load("ptr", f.at(f.c, BIAS * 8)), (group * self.blocks + block) * (self.block * bytes_))
         with f.loop(0, rest, self.lanes) as lane:
             here = [f.at(place, lane * bytes_) for place in (of, bias, y)]
-            rectify = f.load("i64", f.at(f.c, RECTIFY * 8))
-            finite = f.call("i1", "gathered", here[0], self.product, *here[1:], *steps, *size, rest - lane, rectify)
+            ending = f.load("i64", f.at(f.c, HOW * 8)), f.at(f.c, (HOW + 1) * 8)
+            finite = f.call("i1", "gathered", here[0], self.product, *here[1:], *steps, *size, rest - lane, *ending)
             with f.when(~finite, likely=False):
                 f.store(f.value("i8", 1), f.at(f.load("ptr", f.at(f.c, FLAGS * 8)), t))
 
