@@ -117,6 +117,18 @@ def test_without_wgpu_the_hint_installs_it(monkeypatch: pytest.MonkeyPatch) -> N
         gpu.Device()
 
 
+def test_what_was_missing_is_looked_for_again(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from astride.backends.webgpu import host
+
+    def none() -> Any:
+        raise BackendUnavailable("there is no adapter", hint="a driver")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "shared", none)
+        assert host.unavailable() == "there is no adapter: a driver"
+    assert host.unavailable() is None
+
+
 def test_tensors_of_another_device_are_refused(device: Any, own: Any) -> None:
     x = own.tensor(np.zeros(4, np.float32))
     commands = gpu.CommandBuffer(device)

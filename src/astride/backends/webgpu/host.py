@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TypeVar
 
 from ...errors import AstrideError, BackendUnavailable
@@ -22,8 +21,8 @@ def unavailable(features: tuple[str, ...] = ()) -> str | None:
     return f"the adapter has no {', '.join(lacks)}" if lacks else None
 
 
-@lru_cache
 def _missing() -> str | None:
+    """Why there is no device. Asked anew each time: a variable that is set, or a driver installed, counts at once."""
     try:
         shared()
     except BackendUnavailable as error:
