@@ -92,9 +92,11 @@ def forward(
     save: bool = False,
     backend: str | None = None,
     epilogue: Epilogue | None = None,
+    residual: Array | None = None,
 ) -> tuple[Array, Saved | None]:
-    """Compute a plan on arrays in the order of its roles. With `save`, also what backward needs. An `epilogue` is
-    what is done with y in the end, which is not the plan's and has no gradient: for networks that are only used.
+    """Compute a plan on arrays in the order of its roles. With `save`, also what backward needs. A `residual` of
+    y's shape and dtype is added to y, and an `epilogue` is what is done with y in the end. Neither is the plan's nor has a
+    gradient: they are for networks that are only used.
 
     Inputs are not modified and may have any strides; the result is fresh and C-contiguous unless `out` is given.
     Raises ArrayError: dtype, rank, sizes or layout differ from the plan, or `out` does not fit or overlaps an input;
@@ -108,23 +110,26 @@ def forward(
             y = _check_out(plan, out, shape, given)
         else:
             y = np.empty(shape, ready.dtype) if ready.small else _new(shape, ready.dtype, chosen.kernel.numpy)
+        finished = epilogue is not None or residual is not None
+        if residual is not None:
+            _check_residual(residual, y)
         if not chosen.kernel.numpy:
             read = given if ready.native else tuple(map(_native, given))
-            if epilogue is not None and chosen.kernel.finishes:
-                result, saved = chosen.kernel.forward(plan, *read, out=y, save=save, epilogue=epilogue)
+            if finished and chosen.kernel.finishes:
+                result, saved = chosen.kernel.forward(plan, *read, out=y, save=save, epilogue=epilogue, residual=residual)
             else:
                 result, saved = chosen.kernel.forward(plan, *read, out=y, save=save)
         else:
             with np.errstate(all="ignore"):  # NaN and infinities are results by rule, not accidents of how NumPy computes them
                 result, saved = chosen.kernel.forward(plan, *map(_native, given), out=y, save=save)
-        if epilogue is not None and not chosen.kernel.finishes:
-            epilogue.apply(result)
+        if finished and not chosen.kernel.finishes:
+            (epilogue or Epilogue()).apply(result, residual)
     except AstrideError as error:
         raise error.within(operator=plan.op, given=_named(plan, given))
     except MemoryError as error:
         if not chosen.kernel.numpy and (backend or settings.current().backend) == "auto":
             # a copy that this kernel works on does not fit; the reference reads arrays where they lie
-            return forward(plan, *arrays, out=out, save=save, backend="reference", epilogue=epilogue)
+            return forward(plan, *arrays, out=out, save=save, backend="reference", epilogue=epilogue, residual=residual)
         raise ArgumentError(
             "the kernel needs more memory than there is",
             given={"y": f"{shape} {plan.output_dtype}", **_named(plan, given)},
@@ -313,6 +318,18 @@ def _check_out(plan: Plan, out: Any, shape: Shape, arrays: Arrays) -> Array:
         if array is not None and np.may_share_memory(out, array) and np.shares_memory(out, array):
             raise ArrayError(f"out overlaps {role}", given={"out": out}, hint="an array of its own, or no out")
     return out
+
+
+def _check_residual(residual: Any, y: Array) -> None:
+    """Raise ArrayError: the residual is not like y, or overlaps it."""
+    if not isinstance(residual, np.ndarray) or residual.shape != y.shape or residual.dtype != y.dtype:
+        raise ArrayError(
+            "the residual is not like the result",
+            given={"residual": residual},
+            required=f"shape {y.shape}, dtype {y.dtype.name}",
+        )
+    if np.may_share_memory(residual, y) and np.shares_memory(residual, y):
+        raise ArrayError("the result overlaps the residual", given={"residual": residual}, hint="an array of its own, or no out")
 
 
 def _dtype(name: str, x: Array | None) -> np.dtype[Any]:

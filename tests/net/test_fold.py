@@ -205,7 +205,53 @@ def test_a_residual_block() -> None:
         'layer { name: "sum" type: "Eltwise" bottom: "data" bottom: "y" top: "sum" }\n',
         layer("last", "ReLU", "sum"),
     )
-    assert assert_equal(made) == [("bn", "linear"), ("scale", "linear")]
+    assert assert_equal(made) == [(gone, "linear") for gone in ["bn", "scale", "sum", "last"]]
+    assert len(made.compile().steps) == 1
+
+
+def summed(a: str, b: str, fields: str = "") -> str:
+    return f'layer {{ name: "sum" type: "Eltwise" bottom: "{a}" bottom: "{b}" top: "sum" {fields} }}\n'
+
+
+SHORTCUT = layer("short", "Convolution", "data", "s", LINEAR["Convolution"])
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
+def test_a_sum_is_stored_by_the_later_convolution(activation: str, order: str, backend: str) -> None:
+    """The same to the last bit."""
+    text = linear("Convolution"), SHORTCUT, summed(*(("y", "s") if order == "first" else ("s", "y")))
+    then = [ACTIVATIONS[activation].replace('"y"', '"sum"')] if activation else []
+    made, x = network(*text, *then), RANDOM.normal(size=(2, 4, 5, 5)).astype(np.float32)
+    program, y = made.compile(), made.outputs[0]
+    assert program.folded == [("sum", "short"), *[("last", "short")] * len(then)]
+    with astride.use(backend=backend):
+        made.forward(data=x)
+        found = program(data=x)[y]
+    assert found.tobytes() == made.blobs[y].data.tobytes()
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        (summed("data", "y", "eltwise_param { coeff: 1 coeff: -1 }"),),
+        (summed("data", "y", "eltwise_param { operation: MAX }"),),
+        (summed("y", "y"),),
+        (summed("data", "y"), layer("other", "ReLU", "y", "o")),
+        ('layer { name: "sum" type: "Eltwise" bottom: "data" bottom: "y" bottom: "data" top: "sum" }\n',),
+        (layer("later", "ReLU", "data", "late"), summed("late", "y")),
+    ],
+)
+def test_which_sums_stay(layers: tuple[str, ...]) -> None:
+    assert assert_equal(network(linear("Convolution"), *layers)) == []
+
+
+def test_a_sum_with_coefficients_of_one() -> None:
+    made = network(
+        linear("Convolution"), summed("data", "y", "eltwise_param { coeff: 1 coeff: 1 }"), BATCH_NORM.replace('"y"', '"sum"')
+    )
+    assert assert_equal(made) == [("sum", "linear")]
 
 
 def test_folded_weights_are_frozen_and_the_networks_untouched() -> None:

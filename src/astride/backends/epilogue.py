@@ -31,10 +31,12 @@ class Epilogue:
         """Whether there are any."""
         return self.low > -math.inf or self.high < math.inf or self.nan_is_low
 
-    def apply(self, y: Array) -> None:
-        """Change y in place, step by step: as the layers do, one after the other."""
+    def apply(self, y: Array, residual: Array | None = None) -> None:
+        """Add a residual to y and change it, in place and step by step: as the layers do, one after the other."""
         real = y.dtype.type
         with np.errstate(all="ignore"):
+            if residual is not None:
+                np.add(y, residual, out=y)
             if self.slope not in (0, 1):
                 below = real(self.slope) * np.minimum(y, 0)
                 np.maximum(y, 0, out=y)

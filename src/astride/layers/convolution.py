@@ -50,6 +50,8 @@ class Convolution(Layer):
         """Set by setup."""
         self.epilogue: Epilogue | None = None
         """The activation that is part of it: set where a network is compiled, and without a gradient."""
+        self.adds = False
+        """Whether the second of two bottoms is added to the only top, before the activation: set in the same way."""
 
     def setup(self, bottom: Blobs, top: Blobs) -> None:
         if len(top) != len(bottom):
@@ -69,7 +71,7 @@ class Convolution(Layer):
         return self.plans(self._canonical(blob.shape), blob.dtype)
 
     def reshape(self, bottom: Blobs, top: Blobs) -> None:
-        for x, y in zip(bottom, top, strict=True):
+        for x, y in zip(bottom[:1] if self.adds else bottom, top, strict=True):
             plan = self.plan(x)
             if plan.weight_shape != self.params[0].shape:
                 raise ArgumentError(
@@ -84,10 +86,12 @@ class Convolution(Layer):
     def forward(self, bottom: Blobs, top: Blobs) -> None:
         w, b = self.params[0].data, self.params[1].data if self.bias else None
         self._saved = []
-        for x, y in zip(bottom, top, strict=True):
+        residual = bottom[1].data.reshape(self._canonical(bottom[1].shape)) if self.adds else None
+        for x, y in zip(bottom[:1] if self.adds else bottom, top, strict=True):
             data = x.data.reshape(self._canonical(x.shape))
             top_data = y.data.reshape(self._canonical(y.shape))
-            self._saved.append(self.compute(self.plan(x), data, w, b, top=top_data, epilogue=self.epilogue))
+            saved = self.compute(self.plan(x), data, w, b, top=top_data, epilogue=self.epilogue, residual=residual)
+            self._saved.append(saved)
 
     def backward(self, top: Blobs, want: Sequence[bool], bottom: Blobs) -> None:
         for i, (x, y) in enumerate(zip(bottom, top, strict=True)):

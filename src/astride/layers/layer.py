@@ -149,15 +149,21 @@ class Layer:
             self.params[index].diff[...] += gradient
 
     def compute(
-        self, plan: Plan, *arrays: Array | None, top: Array, keep: bool | None = None, epilogue: Epilogue | None = None
+        self,
+        plan: Plan,
+        *arrays: Array | None,
+        top: Array,
+        keep: bool | None = None,
+        epilogue: Epilogue | None = None,
+        residual: Array | None = None,
     ) -> Saved | None:
         """Run a plan into a top's data, which may be one of the inputs.
 
         What is kept for backward stays true when this or a later layer overwrites the memory it lies in.
         """
-        in_place = any(a is not None and np.may_share_memory(a, top) for a in arrays)
+        in_place = any(a is not None and np.may_share_memory(a, top) for a in (*arrays, residual))
         out, save = None if in_place else top, self.keep if keep is None else keep
-        y, saved = ops.forward(plan, *arrays, out=out, save=save, epilogue=epilogue)
+        y, saved = ops.forward(plan, *arrays, out=out, save=save, epilogue=epilogue, residual=residual)
         if in_place:
             if saved is not None and saved.x is not None and np.may_share_memory(saved.x, top):
                 saved = replace(saved, x=saved.x.copy())

@@ -1,5 +1,6 @@
 """Folding: a layer that scales and shifts channels, behind a linear one nobody else reads, becomes part of its weights; a ReLU,
-leaky or with a ceiling, or a Clip behind a convolution, part of how that stores its results."""
+leaky or with a ceiling, or a Clip behind a convolution, part of how that stores its results; so does a sum with
+another value that is there already."""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ from ..layers import Parameter
 from ..layers.clip import Clip
 from ..layers.convolution import Convolution
 from ..layers.deconvolution import Deconvolution
+from ..layers.eltwise import Eltwise
 from ..layers.inner_product import InnerProduct
 from ..layers.layer import Layer
 from ..layers.relu import ReLU
 from ..layers.relu6 import ReLU6
+from ..plan.dense import Function
 from ..plan.kinds import Nan
 from .freeze import frozen
 
@@ -34,27 +37,30 @@ def fold(steps: list[Step], outputs: set[int]) -> list[tuple[str, str]]:
     i = 0
     while i + 1 < len(steps):
         step = steps[i]
-        follower = _only_reader(steps, step, outputs)
-        parts = None if follower is None or not _absorbs(step) else follower.node.layer.affine(_channels(step))
-        if follower is not None and parts is not None:
-            _absorb(step, *parts)
-        elif follower is None or not _finishes(step, follower):
+        reader = _only_reader(steps, step, outputs)
+        if reader is None or not (_scales(step, reader) or _finishes(step, reader) or _adds(steps, step, reader)):
             i += 1
             continue
-        step.writes = list(follower.writes)
-        steps.remove(follower)
-        folded.append((follower.node.name, step.node.name))
+        step.writes = list(reader.writes)
+        steps.remove(reader)
+        folded.append((reader.node.name, step.node.name))
     return folded
 
 
 def _only_reader(steps: Sequence[Step], step: Step, outputs: set[int]) -> Step | None:
-    """The one step that reads a step's only value and nothing else."""
+    """The one step that reads a step's only value, and writes one itself."""
     if len(step.writes) != 1 or step.writes[0] in outputs:
         return None
     readers = [other for other in steps if step.writes[0] in other.reads]
-    if len(readers) != 1 or len(readers[0].reads) != 1 or len(readers[0].writes) != 1:
-        return None
-    return readers[0]
+    return readers[0] if len(readers) == 1 and len(readers[0].writes) == 1 else None
+
+
+def _scales(step: Step, reader: Step) -> bool:
+    """Whether the reader scales and shifts channels of a step that is linear; from now on that step's weights do."""
+    parts = reader.node.layer.affine(_channels(step)) if len(reader.reads) == 1 and _absorbs(step) else None
+    if parts is not None:
+        _absorb(step, *parts)
+    return parts is not None
 
 
 def _absorbs(step: Step) -> bool:
@@ -64,13 +70,30 @@ def _absorbs(step: Step) -> bool:
     return isinstance(layer, Convolution | InnerProduct) and layer.axis == 1 and len(step.reads) == 1
 
 
-def _finishes(step: Step, follower: Step) -> bool:
-    """Whether the step is a convolution that can do the follower's activation; from now on it does."""
+def _finishes(step: Step, reader: Step) -> bool:
+    """Whether the step is a convolution that can do the reader's activation; from now on it does."""
     layer = step.node.layer
+    if not isinstance(layer, Convolution) or layer.epilogue is not None or len(reader.reads) != 1:
+        return False
+    layer.epilogue = _epilogue(reader.node.layer)
+    return layer.epilogue is not None
+
+
+def _adds(steps: Sequence[Step], step: Step, reader: Step) -> bool:
+    """Whether the reader adds to what a convolution gives another value, which is there before it; from now on that does it."""
+    layer, then = step.node.layer, reader.node.layer
+    others = [value for value in reader.reads if value != step.writes[0]]
     if not isinstance(layer, Convolution) or layer.epilogue is not None or len(step.reads) != 1:
         return False
-    layer.epilogue = _epilogue(follower.node.layer)
-    return layer.epilogue is not None
+    if not isinstance(then, Eltwise) or then.function is not Function.ADD or set(then.coeffs) - {1}:
+        return False
+    if len(reader.reads) != 2 or len(others) != 1:
+        return False
+    if any(others[0] in later.writes for later in steps[steps.index(step) :]):
+        return False
+    layer.adds = True
+    step.reads.append(others[0])
+    return True
 
 
 def _epilogue(layer: Layer) -> Epilogue | None:

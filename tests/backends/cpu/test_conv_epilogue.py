@@ -28,6 +28,7 @@ WAYS: list[tuple[Any, str, tuple[int, ...], tuple[int, ...], int]] = [
 ]
 
 EPILOGUES = {
+    "nothing": Epilogue(),
     "rectified": RECTIFIED,
     "leaky": Epilogue(slope=0.1),
     "turned": Epilogue(slope=-2.0),
@@ -49,11 +50,19 @@ def arrays(shape: tuple[int, ...], w_shape: tuple[int, ...], dtype: str) -> tupl
     return x, w, b
 
 
+def other(shape: tuple[int, ...], dtype: str) -> Array:
+    """A residual, with what is not finite as well."""
+    r = np.random.default_rng(8).standard_normal(shape).astype(dtype)
+    r.reshape(-1)[[3, 50, -1]] = np.nan, np.inf, -np.inf
+    return r
+
+
+@pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("name", EPILOGUES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("way", "layout", "shape", "w_shape", "groups"), WAYS, ids=lambda p: getattr(p, "__name__", None))
 def test_the_same_as_afterwards(
-    way: Any, layout: str, shape: tuple[int, ...], w_shape: tuple[int, ...], groups: int, dtype: str, name: str
+    way: Any, layout: str, shape: tuple[int, ...], w_shape: tuple[int, ...], groups: int, dtype: str, name: str, added: bool
 ) -> None:
     x, w, b = arrays(shape, w_shape, dtype)
     pad = w_shape[-1] // 2
@@ -63,23 +72,27 @@ def test_the_same_as_afterwards(
     sent = (x, packed(how, w), packed_bias(how, b, w.dtype)) if tiled else (x, w, b)
     plain, fused = (np.empty(plan.output_shape(shape, w_shape, b.shape), dtype) for _ in range(2))
     way.compute(how, *sent, plain)
-    way.compute(how, *sent, fused, epilogue=EPILOGUES[name])
+    residual = other(plain.shape, dtype) if added else None
+    way.compute(how, *sent, fused, epilogue=EPILOGUES[name], residual=residual)
     assert (plain < 0).any() and (plain == 0).any() and np.isnan(plain).any()
-    EPILOGUES[name].apply(plain)
+    EPILOGUES[name].apply(plain, residual)
     assert fused.tobytes() == plain.tobytes()
 
 
+@pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("name", EPILOGUES)
 @pytest.mark.parametrize(("layout", "shape"), [("channels_first", (2, 64, 28, 28)), ("channels_last", (2, 28, 28, 64))])
 @pytest.mark.parametrize("tile", [0, 2])
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_whoever_computes(backend: str, tile: int, layout: str, shape: tuple[int, ...], name: str) -> None:
+def test_whoever_computes(backend: str, tile: int, layout: str, shape: tuple[int, ...], name: str, added: bool) -> None:
     x, w, b = arrays(shape, (64, 64, 3, 3), "float32")
     plan = astride.plan("conv", shape, w_shape=w.shape, dtype="float32", padding=1, layout=layout)
     with astride.use(winograd=tile):
-        plain, fused = (forward(plan, x, w, b, backend=backend, epilogue=e)[0] for e in (None, EPILOGUES[name]))
+        plain = forward(plan, x, w, b, backend=backend)[0]
+        residual = other(plain.shape, "float32") if added else None
+        fused = forward(plan, x, w, b, backend=backend, epilogue=EPILOGUES[name], residual=residual)[0]
     assert (plain < 0).any() and np.isnan(plain).any()
-    EPILOGUES[name].apply(plain)
+    EPILOGUES[name].apply(plain, residual)
     assert fused.tobytes() == plain.tobytes()
 
 
@@ -87,9 +100,35 @@ def test_whoever_computes(backend: str, tile: int, layout: str, shape: tuple[int
 def test_narrow_numbers_are_rounded_before(name: str) -> None:
     x, w, b = arrays((1, 20, 8, 9), (24, 20, 3, 3), "float16")
     plan = astride.plan("conv", x.shape, w_shape=w.shape, dtype="float16", padding=1)
-    plain, fused = (forward(plan, x, w, b, backend="cpu", epilogue=e)[0] for e in (None, EPILOGUES[name]))
-    EPILOGUES[name].apply(plain)
+    plain = forward(plan, x, w, b, backend="cpu")[0]
+    residual = other(plain.shape, "float16")
+    fused = forward(plan, x, w, b, backend="cpu", epilogue=EPILOGUES[name], residual=residual)[0]
+    EPILOGUES[name].apply(plain, residual)
     assert fused.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+def test_a_residual_of_any_strides(layout: str) -> None:
+    """Alone, added whatever is computed and however it lies; y of another order as well."""
+    shape = (1, 16, 5, 6) if layout == "channels_first" else (1, 5, 6, 16)
+    x, w, b = arrays((2, *shape[1:]), (16, 16, 3, 3), "float32")
+    plan = astride.plan("conv", x.shape, w_shape=w.shape, dtype="float32", padding=1, layout=layout)
+    plain = forward(plan, x, w, b, backend="cpu")[0]
+    residual = other(plain.shape[::-1], "float32").T
+    out = np.empty(plain.shape[::-1], "float32").T
+    forward(plan, x, w, b, out=out, backend="cpu", residual=residual)
+    assert np.array_equal(out, plain + residual, equal_nan=True)
+
+
+def test_a_residual_must_fit() -> None:
+    x, w, b = arrays((1, 16, 5, 6), (16, 16, 3, 3), "float32")
+    x.reshape(-1)[-1], y = 0, np.zeros((1, 16, 5, 6), "float32")
+    plan = astride.plan("conv", x.shape, w_shape=w.shape, dtype="float32", padding=1)
+    for wrong in (y[:, :8], y.astype("float64"), [1.0]):
+        with pytest.raises(astride.ArrayError, match="not like the result"):
+            forward(plan, x, w, b, residual=wrong)  # type: ignore[arg-type]
+    with pytest.raises(astride.ArrayError, match="overlaps the residual"):
+        forward(plan, x, w, b, out=y, residual=y)
 
 
 def test_an_epilogue_is_what_layers_do() -> None:

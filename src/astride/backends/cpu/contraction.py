@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .ending import ADD, finish, finisher
+from .ending import ADD, finisher, stored
 from .ir import Function, Value
 from .ir_types import BITS, SHORT, element, is_float, lanes, vector
 from .machine import Machine
 from .quads import dot
 
-PIECE = 256
+PIECE = 128
 """Terms that are added up one by one."""
 
 NEST = 12
@@ -120,8 +120,13 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
             for row, place in zip(sums, c, strict=True):
                 for k, total in enumerate(row):
                     total.set(f.load(kind, f.at(place, k * step), mask=masks[k]) + total.get())
-        if last:
-            finish(f, f.how, f.numbers, [total for row in sums for total in row])
+        if not last:
+            put()
+            return
+        with stored(f, f.how, f.numbers, [total for row in sums for total in row], lambda: f.c, vectors, f.lanes):
+            put()
+
+    def put() -> None:
         for row, place in zip(sums, c, strict=True):
             for k, total in enumerate(row):
                 f.store(total.get(), f.at(place, k * step), mask=masks[k])

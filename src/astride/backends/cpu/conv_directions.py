@@ -80,16 +80,26 @@ def relation(plan: ConvPlan, to_input: bool) -> Relation:
 
 
 def forward(
-    plan: ConvPlan, x: Array, w: Array, b: Array | None = None, *, out: Array, save: bool, epilogue: Epilogue | None = None
+    plan: ConvPlan,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    out: Array,
+    save: bool,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
 ) -> tuple[Array, Saved | None]:
-    """Convolve x into out, and do what an epilogue says; with `save`, keep x and w.
+    """Convolve x into out, add a residual of out's shape, and do what an epilogue says; with `save`, keep x and w.
 
-    Results that are rounded to a narrower type are finished afterwards, for the epilogue is one of rounded numbers.
+    Results that are rounded to a narrower type are finished afterwards, for both are about rounded numbers.
     """
     fused = out.dtype == computed(plan)
-    _gathered(plan, relation(plan, False), x, w, b, out, epilogue if fused else None)
-    if epilogue is not None and not fused:
-        epilogue.apply(out)
+    if fused:
+        _gathered(plan, relation(plan, False), x, w, b, out, epilogue, residual)
+    else:
+        _gathered(plan, relation(plan, False), x, w, b, out)
+        (epilogue or Epilogue()).apply(out, residual)
     if not save:
         return out, None
     return out, Saved(shapes=(x.shape, w.shape, None if b is None else b.shape), x=x, w=w)
@@ -125,15 +135,24 @@ def ways(plan: ConvPlan) -> tuple[str, ...]:
 
 
 def _gathered(
-    plan: ConvPlan, how: Relation, x: Array, w: Array, b: Array | None, out: Array, epilogue: Epilogue | None = None
+    plan: ConvPlan,
+    how: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    out: Array,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
 ) -> None:
     """Compute a relation in the plan's layout, in any type, into an array of any strides."""
     wide = computed(plan)
     first = plan.layout is Layout.CHANNELS_FIRST
     way = conv_choice.gathering(how, len(x), first)
+    residual = None if residual is None else memory.contiguous(residual, wide)
     if way in PLANAR:
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-        PLANAR[way].compute(how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y, epilogue=epilogue)
+        x, w = memory.contiguous(x, wide), memory.contiguous(w, wide)
+        PLANAR[way].compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
         if y is not out:
             _rounded(y, out)
         return
@@ -141,36 +160,47 @@ def _gathered(
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
         x, weights, bias = memory.contiguous(x, wide), packed(how, memory.contiguous(w, wide)), packed_bias(how, b, wide)
         if way == "slabs":
-            conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue)
+            conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
         else:
             tile = winograd.tile_of(how, settings.current().winograd)
-            winograd.compute(how, x, weights, bias, y, tile, first, epilogue=epilogue)
+            winograd.compute(how, x, weights, bias, y, tile, first, epilogue=epilogue, residual=residual)
         if y is not out:
             _rounded(y, out)
         return
     x, w = _last(plan, x, wide), memory.contiguous(w, wide)
     ready = out.dtype == wide and out.flags.c_contiguous
     if ready and not first:
-        _channels_last(way, how, x, w, b, out, epilogue)
+        _channels_last(way, how, x, w, b, out, epilogue, residual)
         return
     y = np.empty((out.shape[0], *out.shape[2:], out.shape[1]) if first else out.shape, wide)
-    _channels_last(way, how, x, w, b, y, epilogue)
+    added = channels_last(residual) if first and residual is not None else residual
+    _channels_last(way, how, x, w, b, y, epilogue, added)
     if ready:
         channels_first(y, out)
     else:
         _rounded(np.moveaxis(y, -1, 1) if first else y, out)
 
 
-def _channels_last(way: str, how: Relation, x: Array, w: Array, b: Array | None, y: Array, epilogue: Epilogue | None) -> None:
+def _channels_last(
+    way: str,
+    how: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    y: Array,
+    epilogue: Epilogue | None,
+    residual: Array | None,
+) -> None:
     """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
     if way == "depthwise rows":
-        depthwise_last.compute(how, x, w, b, y, epilogue=epilogue)
+        depthwise_last.compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
         return
     weights, bias = packed(how, w), packed_bias(how, b, y.dtype)
     if way == "winograd":
-        winograd.compute(how, x, weights, bias, y, winograd.tile_of(how, settings.current().winograd), epilogue=epilogue)
+        tile = winograd.tile_of(how, settings.current().winograd)
+        winograd.compute(how, x, weights, bias, y, tile, epilogue=epilogue, residual=residual)
     else:
-        compute(how, x, weights, bias, y, epilogue=epilogue)
+        compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
 
 
 def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bool) -> Array:

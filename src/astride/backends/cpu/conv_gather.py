@@ -309,11 +309,20 @@ class Walk:
         self.c.set(self.f.at(self.c.get(), c))
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, epilogue: Epilogue | None = None) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    packed: Array,
+    bias: Array,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype."""
     if y.size:
-        how = bits(epilogue)
-        found, (begin, memory) = schedule(relation, len(x), how), given(how, bias, epilogue)
+        how = bits(epilogue, residual)
+        found, (begin, memory) = schedule(relation, len(x), how), given(how, bias, epilogue, residual, y)
         run(
             found.address,
             found.geometry.address,

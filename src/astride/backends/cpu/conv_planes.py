@@ -57,7 +57,16 @@ def takes(relation: Relation, images: int) -> bool:
     )
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
     """y (N, outputs, *size) from x (N, inputs, *size), all contiguous and of the relation's dtype."""
     if not y.size:
         return
@@ -66,9 +75,9 @@ def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *
         x = np.ascontiguousarray(x[:, :, *read])
     if b is not None:
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
-    how = ADD * (b is not None) | bits(epilogue)
+    how = ADD * (b is not None) | bits(epilogue, residual)
     found = schedule(relation, len(x), how)
-    begin, memory = given(how, found.zeros, epilogue)
+    begin, memory = given(how, found.zeros, epilogue, residual, y)
     run(
         found.address,
         found.geometry.address,

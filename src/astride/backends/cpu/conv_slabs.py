@@ -25,8 +25,9 @@ from .conv_gather import B_FIRST, CLASS, TAKEN, WINDOWS, Pixels, Relation, class
 from .conv_move import mover
 from .conv_windows import classes_of
 from .edges import taps_inside
-from .ending import bits, words
+from .ending import bits, finish_lines, without_residual, words
 from .ir import Function, Value, module
+from .ir_types import vector
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
@@ -94,13 +95,22 @@ def takes(relation: Relation, images: int) -> bool:
     return not relation.depthwise and images > 0 and sum(_slot(relation, _cut(relation, images))) <= MOST
 
 
-def compute(relation: Relation, x: Array, packed: Array, bias: Array, y: Array, *, epilogue: Epilogue | None = None) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    packed: Array,
+    bias: Array,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
     """y (N, outputs, *out) from x (N, inputs, *size), contiguous and of the relation's dtype; weights and bias are packed."""
     if not y.size:
         return
-    how = bits(epilogue)
+    how = bits(epilogue, residual)
     found = schedule(relation, len(x), how)
-    block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias), *words(epilogue))
+    block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias), *words(epilogue, residual, y))
     places = (address_of(x), address_of(packed), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, found.units, found.taken)
     del memory
@@ -229,7 +239,7 @@ def slabs_kernel(spec: Contraction, machine: Machine) -> str:
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     slabs, jobs, classes = (f.at(f.geometry, f.field(f.geometry, len(FIELDS) + k)) for k in range(3))
     number, memory = slots.slot(f, f.c, get["slot"])
-    pixels, ending = Pixels(f, tiles), (get["how"], f.at(f.c, 8 * (BIAS + 1)))
+    pixels, ending = Pixels(f, tiles), (without_residual(f, get["how"]), f.at(f.c, 8 * (BIAS + 1)))
     with f.loop(f.begin, f.end) as unit:
         rest, part = unit // get["parts"], unit % get["parts"]
         rest, slab = rest // get["slabs"], f.at(slabs, rest % get["slabs"] * (8 * SLAB))
@@ -268,6 +278,7 @@ class _Unit:
     ) -> None:
         """`width` is the bytes of a pixel of a block of y; the place is the first image, how many there are, and the group."""
         self.f, self.get, self.bytes, self.width = f, get, spec.bytes, width
+        self.kind = vector(spec.lanes(machine()), spec.kind)
         self.low, self.high, self.start, self.end = slab[:4]
         self.jobs = (slab[4], slab[5])
         self.image, self.images, self.group = place
@@ -298,3 +309,4 @@ class _Unit:
             y = f.at(f.d, plane * get["y_channel"] + self.start * inner * self.bytes)
             of, rows = f.at(f.at(memory, get["y_slot"]), nth * get["y_image"]), (self.end - self.start) * inner
             f.call("void", "move", of, y, rows, lanes, f.value("i64", self.width), get["y_channel"], f.value("i64", 0))
+            finish_lines(f, self.kind, get["how"], f.at(f.c, 8 * (BIAS + 1)), y, (lanes, rows, get["y_channel"]))

@@ -21,7 +21,7 @@ from .contraction import fused, mask_below
 from .conv_gather import UNITS, Relation, strides
 from .depthwise_last import depths
 from .edges import taps_inside
-from .ending import bits, finish, finisher, given, opened
+from .ending import bits, finisher, given, opened, spilled, stored
 from .ir import Function, Value, Variable, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
@@ -87,14 +87,23 @@ def takes(relation: Relation, images: int) -> bool:
     return high.kernel * wide.kernel <= MOST_TAPS and wide.stride <= 2 and 2 * wide.out >= relation.spec.lanes(machine())
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
     """y (N, channels, *out) from x (N, channels, *size) and w (channels, 1, *kernel), all contiguous and of one dtype."""
     if not y.size:
         return
-    how = bits(epilogue)
+    how = bits(epilogue, residual)
     found = schedule(relation, len(x), how)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
-    begin, memory = given(how, bias, epilogue)
+    begin, memory = given(how, bias, epilogue, residual, y)
     places = (address_of(x), address_of(w), begin, address_of(y))
     run(found.address, found.geometry.address, *places, found.units * len(x) * relation.outputs, found.taken)
     del memory
@@ -220,9 +229,17 @@ class Rows:
                     self._row(f, columns, f.at(x, tap * (x_row * spec.step[0])), [(sums[0], w_row)])
             else:
                 self._written_out(f, columns, x, x_row, w, sums)
-        finish(f, f.field(f.geometry, HOW), f.numbers, sums)
-        for m, total in enumerate(sums):
-            f.store(total.get(), f.at(f.at(f.y, f.field(f.geometry, Y_ROW) * m), f.column * spec.bytes), mask=mask)
+
+        def place(m: int) -> Value:
+            return f.at(f.at(f.y, f.field(f.geometry, Y_ROW) * m), f.column * spec.bytes)
+
+        def places() -> Value:
+            return spilled(f, [place(m) for m in range(rows)])
+
+        how, rest = f.field(f.geometry, HOW), f.field(f.geometry, COLUMNS) - f.column
+        with stored(f, how, f.numbers, sums, places, 1, rest):
+            for m, total in enumerate(sums):
+                f.store(total.get(), place(m), mask=mask)
         return f
 
     def _written_out(self, f: Function, columns: Columns, x: Value, x_row: Value, w: Value, sums: list[Variable]) -> None:

@@ -26,7 +26,7 @@ from .conv_gather import Relation, strides
 from .conv_layout import transpose
 from .conv_windows import classes_of
 from .edges import taps_inside
-from .ending import bits, finish, finisher, given, opened
+from .ending import bits, finisher, given, opened, spilled, stored
 from .ir import Function, Value, Variable, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
@@ -106,19 +106,28 @@ def takes_rows(relation: Relation) -> bool:
     inputs, width = relation.inputs // relation.groups, relation.axes[-1].kernel
     if relation.groups == 1 or relation.inputs != relation.outputs or width > WIDEST:
         return False
-    if inputs > 1 and (inputs > MOST_INPUTS or relation.spec.lanes(machine()) % inputs or relation.taps * inputs > PIECE):
+    if inputs > 1 and (inputs > MOST_INPUTS or relation.spec.lanes(machine()) % inputs or relation.taps * inputs > 2 * PIECE):
         return False
     return width * inputs <= MOST_TAPS and len(set(_ways(relation.axes[-1], relation.flip))) <= MOST_WAYS
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
     """y (N, *out, channels) from x (N, *size, channels) and the weights, all contiguous and of one dtype."""
     if not y.size:
         return
-    how = bits(epilogue)
+    how = bits(epilogue, residual)
     found, weights = schedule(relation, how), by_tap(relation, w)
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
-    begin, memory = given(how, bias, epilogue)
+    begin, memory = given(how, bias, epilogue, residual, y)
     places = (address_of(x), address_of(weights), begin, address_of(y))
     run(found.address, found.geometry.address, *places, found.pairs * len(x), found.taken)
     del memory
@@ -319,10 +328,16 @@ class Rows:
                         self._row(f, way, places[0].get(), channels * spec.bytes, taken, mask)
                         for place, step in [(places[0], x_tap[1]), *((places[1 + k], w_tap[1]) for k in some)]:
                             place.set(f.at(place.get(), step))
-            finish(f, f.field(f.geometry, HOW), f.numbers, [total for row in sums for total in row])
-            for y, row in ((y_lower, sums[1]), (f.y, sums[0])):  # the lower one first: where there is none it is overwritten
-                for m, total in enumerate(row):
-                    f.store(total.get(), f.at(y, f.step * m + at), mask=mask)
+            # the lower row first: where there is none it is overwritten
+            totals, here = [*sums[1], *sums[0]], [(y, m) for y in (y_lower, f.y) for m in range(size)]
+            rest = channels if spec.few else f.value("i64", self.lanes)
+
+            def table(here: list[tuple[Value, int]] = here, at: Value = at) -> Value:
+                return spilled(f, [f.at(y, f.step * m + at) for y, m in here])
+
+            with stored(f, f.field(f.geometry, HOW), f.numbers, totals, table, 1, rest):
+                for one, (y, m) in zip(totals, here, strict=True):
+                    f.store(one.get(), f.at(y, f.step * m + at), mask=mask)
         return f
 
     def _row(

@@ -64,9 +64,22 @@ def takes(relation: Relation, images: int) -> bool:
     return takes_rows(relation) and images > 0 and sum(_slot(relation)) <= MOST
 
 
-def compute(relation: Relation, x: Array, w: Array, b: Array | None, y: Array, *, epilogue: Epilogue | None = None) -> None:
+def compute(
+    relation: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
     """y (N, channels, *out) from x (N, channels, *size) and the weights, all contiguous and of one dtype."""
     if not y.size:
+        return
+    if residual is not None:  # blocks overlap, and what they share is moved twice: nothing may be added there
+        compute(relation, x, w, b, y)
+        (epilogue or Epilogue()).apply(y, residual)
         return
     found = schedule(relation, bits(epilogue))
     weights, bias = by_tap(relation, w, found.starts), np.zeros(relation.outputs, w.dtype) if b is None else b

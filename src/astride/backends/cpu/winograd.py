@@ -126,6 +126,7 @@ def compute(
     first: bool = False,
     *,
     epilogue: Epilogue | None = None,
+    residual: Array | None = None,
 ) -> None:
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias.
 
@@ -136,7 +137,8 @@ def compute(
         return
     found, weights = schedule(relation, len(x), tile, first), _transformed(relation, packed, tile)
     flags = np.zeros(found.tiles, np.uint8)
-    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data, bits(epilogue), *words(epilogue))
+    ending = bits(epilogue, residual), *words(epilogue, residual, y)
+    block, memory = slots.block(found.slot, found.units, bias.ctypes.data, flags.ctypes.data, *ending)
     run(
         found.address,
         found.geometry.address,
@@ -152,16 +154,19 @@ def compute(
         where = np.moveaxis(y, 1, -1) if first else y
         for n in np.flatnonzero(flags.reshape(len(x), -1).any(1)):
             one = channels_last(x[n : n + 1]) if first else x[n : n + 1]
-            _directly(relation, one, packed, bias, where[n], tile, flags.reshape(len(x), -1)[n], epilogue)
+            added = None if residual is None else residual[n : n + 1]
+            added = channels_last(added) if first and added is not None else added
+            _directly(relation, one, packed, bias, where[n], tile, flags.reshape(len(x), -1)[n], epilogue, added)
 
 
 def _directly(
-    relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array, epilogue: Epilogue | None
-) -> None:
+    relation: Relation, x: Array, packed: Array, bias: Array, y: Array, tile: int, flags: Array,
+    epilogue: Epilogue | None, residual: Array | None,
+) -> None:  # fmt: skip
     """Compute the flagged tiles of one image again, by the direct form."""
     in_row = -(-relation.axes[1].out // tile)
     direct = np.empty((1, *y.shape), y.dtype)
-    conv_gather.compute(relation, x, packed, bias, direct, epilogue=epilogue)
+    conv_gather.compute(relation, x, packed, bias, direct, epilogue=epilogue, residual=residual)
     for t in np.flatnonzero(flags):
         rows, columns = (slice(at * tile, (at + 1) * tile) for at in divmod(int(t), in_row))
         y[rows, columns] = direct[0, rows, columns]
@@ -176,5 +181,3 @@ def winograd(form: Form, machine: Machine) -> str:
         writer.unit(unit, memory)
     slots.give_back(f, f.c, number)
     return module(f, slots.taker(), *writer.functions)
-
-

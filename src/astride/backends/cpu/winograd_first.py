@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from .contraction import Contraction, prefetch
 from .conv_move import mover
+from .ending import finish_lines
 from .ir import Function, Value
 from .ir_types import vector
 from .machine import Machine
@@ -124,6 +125,8 @@ class UnitFirst(Unit):
                 to = f.at(y, (top + i) * self.y_row + left * self.spec.bytes)
                 of, zero = f.at(moved, i * steps[0]), f.value("i64", 0)
                 f.call("void", "move", of, to, columns, channels, steps[1], self.y_channel, zero)
+                kind, lines = vector(self.lanes, self.spec.kind), (channels, columns, self.y_channel)
+                finish_lines(f, kind, *self.ending(), to, lines)
 
     def ahead(self, chunk: tuple[Value, Value], group: Value, block: Value) -> Callable[[], None]:
         """What brings on, in as many steps as there are products, what comes next: a block's share of the channels of the next

@@ -7,8 +7,9 @@ in it a row for each tile. So a product reads with one pointer and constant offs
 from __future__ import annotations
 
 from .contraction import Contraction, fused, mask_below
-from .ending import finish
+from .ending import NUMBERS, rectified, spilled
 from .ir import Function, Value, Variable
+from .ir_types import size as bytes_of
 from .ir_types import vector
 from .machine import Machine
 from .winograd_forms import Matrix, transformed
@@ -136,16 +137,30 @@ def gathered(spec: Contraction, machine: Machine, matrix: Matrix) -> Function:
     finite = odd[0]
     for value in odd[1:]:
         finite = finite + value
-    stored = [[f.variable(kind, value) for value in row] for row in values]
-    finish(f, f.how, f.numbers, [total for row in stored for total in row])
-    values = [[total.get() for total in row] for row in stored]
     inside = mask_below(f, width, f.channels)
-    with f.when(f.channels >= width, likely=True) as ragged:
-        _put(f, values, None)
-        with ragged.otherwise():
-            _put(f, values, inside)
+    with f.when((f.how & NUMBERS).eq(0), likely=True) as rare:
+        sums = [[f.variable(kind, value) for value in row] for row in values]
+        rectified(f, f.how, [total for row in sums for total in row])
+        whole = [[total.get() for total in row] for row in sums]
+        with f.when(f.channels >= width, likely=True) as ragged:
+            _put(f, whole, None)
+            with ragged.otherwise():
+                _put(f, whole, inside)
+        with rare.otherwise():
+            _finish(f, values)
     f.give(~f.any(finite.is_nan() & inside))
     return f
+
+
+def _finish(f: Function, values: list[list[Value]]) -> None:
+    """Finish and store a tile of outputs one by one, as far as it is there."""
+    room, table, one = spilled(f, [value for row in values for value in row]), f.scratch("ptr", 1), f.value("i64", 1)
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            with f.when((f.rows > i) & (f.columns > j)):
+                f.store(f.at(f.at(f.to, f.row * i), f.pixel * j), table)
+                of = f.at(room, (i * len(row) + j) * bytes_of(value.type))
+                f.call("void", "finish", of, table, one, one, f.how, f.numbers, f.channels)
 
 
 def _put(f: Function, values: list[list[Value]], mask: Value | None) -> None:
@@ -185,9 +200,7 @@ def apart(step: int) -> int:
     return -(-step // PAGE) * PAGE + SKEW
 
 
-def steps_of(
-    name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int, first: bool = False
-) -> dict[str, int]:
+def steps_of(name: str, sizes: tuple[int, int], channels: int, of_group: int, bytes_: int, first: bool = False) -> dict[str, int]:
     """Bytes from an image, row, pixel, channel and group to the next; channels `first` or last."""
     height, width = sizes
     pixel, channel = (bytes_, height * width * bytes_) if first else (channels * bytes_, bytes_)

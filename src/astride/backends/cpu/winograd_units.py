@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import slots
 from .contraction import Contraction, prefetch
-from .ending import finisher
+from .ending import finisher, without_residual
 from .ir import Function, Value
 from .ir_types import vector
 from .machine import Machine
@@ -46,7 +46,7 @@ class Unit:
         spec, matrices = form.spec, FORMS[form.tile]
         self.f, self.spec, self.tile, self.size = f, spec, form.tile, matrices.points
         self.rows, self.lanes, self.block = spec.rows(machine)[0], spec.lanes(machine), spec.block(machine)
-        self.vector = self.lanes * spec.bytes
+        self.vector, self.first = self.lanes * spec.bytes, form.first
         self.products = Products(spec, machine, self.vector, self.lanes, PIECES[form.tile])
         spread_, gathered_ = spread("spread", spec, machine, matrices.inputs), gathered(spec, machine, matrices.outputs)
         self.functions = [*self.products.functions, spread_, gathered_, finisher(vector(self.lanes, spec.kind))]
@@ -111,10 +111,15 @@ class Unit:
         bias = f.at(f.load("ptr", f.at(f.c, BIAS * 8)), (group * self.blocks + block) * (self.block * bytes_))
         with f.loop(0, rest, self.lanes) as lane:
             here = [f.at(place, lane * bytes_) for place in (of, bias, y)]
-            ending = f.load("i64", f.at(f.c, HOW * 8)), f.at(f.c, (HOW + 1) * 8)
+            how, numbers = self.ending()
+            ending = without_residual(f, how) if self.first else how, numbers
             finite = f.call("i1", "gathered", here[0], self.product, *here[1:], *steps, *size, rest - lane, *ending)
             with f.when(~finite, likely=False):
                 f.store(f.value("i8", 1), f.at(f.load("ptr", f.at(f.c, FLAGS * 8)), t))
+
+    def ending(self) -> tuple[Value, Value]:
+        """What is done with sums, and the numbers for it."""
+        return self.f.load("i64", self.f.at(self.f.c, HOW * 8)), self.f.at(self.f.c, (HOW + 1) * 8)
 
     def _multiply(self, chunk: tuple[Value, Value], group: Value, block: Value, memory: Value) -> None:
         """Multiply a chunk's tiles by one block's weights, point by point."""
