@@ -2,7 +2,8 @@
 
 Compiling turns the graph into steps over values that are each written once. Layers that only pass data on (Split,
 Dropout and the like when the network is used) become other names of one value; linear layers behind a convolution or
-inner product are folded into its weights, sums and activations into how a convolution stores (fold.py). A run reuses the memory of values nobody reads any more.
+inner product are folded into its weights, sums and activations into how a convolution stores (fold.py). A run reuses the
+memory of values nobody reads any more.
 """
 
 from __future__ import annotations
