@@ -225,11 +225,8 @@ def forward_schedule(plan: PoolPlan, shape: Sequence[int], save: bool) -> Schedu
     spec = spec_of(plan, save)
     bundled = None if last else _together(plan, spec, number)
     if bundled is not None:
-        address, geometry, units = bundled
         taps = number * math.prod(axis.out for axis in axes_read(plan)) * max(plan.taps, 1)
-        unit = taps * spec.number.bytes // units
-        made = Schedule(plan, address, geometry, spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
-        return kept(key, made)
+        return kept(key, bundle(plan, spec, bundled, taps * spec.number.bytes // bundled[2]))
     address, geometry = _forward_last(plan, spec, number) if last else _forward_first(plan, spec)
     return kept(key, _scheduled(plan, spec, address, geometry, number if last else 1))
 
@@ -296,6 +293,12 @@ def alone_of(unit_bytes: int) -> int:
 def chunk_of(unit_bytes: int) -> int:
     """Units one thread takes at once."""
     return max(CHUNK_BYTES // max(unit_bytes, 1), 1)
+
+
+def bundle(plan: PoolPlan, spec: Any, found: tuple[int, Geometry, int], unit_bytes: int) -> Schedule:
+    """A schedule whose units, of so many bytes each, are those of all planes; `found` is the kernel, what it reads and units."""
+    address, geometry, units = found
+    return Schedule(plan, address, geometry, spec, units, chunk_of(unit_bytes), bundled=True, alone=alone_of(unit_bytes))
 
 
 def kept(key: tuple[int, str, int], made: Schedule) -> Schedule:

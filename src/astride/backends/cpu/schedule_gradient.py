@@ -25,7 +25,20 @@ from .edges import axes_read, taps_inside
 from .gradients import Gradient
 from .line import Across
 from .machine import machine
-from .schedule import Schedule, alone_of, chunk_of, column, factor_of, kept, merged, schedules, shape3, three, whole_planes
+from .schedule import (
+    Schedule,
+    alone_of,
+    bundle,
+    chunk_of,
+    column,
+    factor_of,
+    kept,
+    merged,
+    schedules,
+    shape3,
+    three,
+    whole_planes,
+)
 from .tables import Geometry, covers, windows
 
 LITTLE_OVERLAP = 4
@@ -106,8 +119,20 @@ def _flat(plan: PoolPlan, spec: Gradient, planes: int) -> Schedule | None:
     total = planes * math.prod(sizes)
     units = -(-total // pool_first_flat.UNIT)
     geometry = Geometry([total, sizes[2], sizes[1] * sizes[2]], [])
-    unit = pool_first_flat.UNIT * spec.number.bytes * plan.taps // 2
-    return Schedule(plan, address, geometry, spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
+    return bundle(plan, spec, (address, geometry, units), pool_first_flat.UNIT * spec.number.bytes * plan.taps // 2)
+
+
+def _whole(plan: PoolPlan, spec: Gradient, planes: int) -> Schedule | None:
+    """Each plane filled with its share, where there is one average over it."""
+    fields = whole_planes(plan, spec, planes)
+    if fields is None:
+        return None
+    (address,) = functions(
+        f"pool_whole_{plan.reduce}_gradient", spec, lambda: pool_first_whole.backward(spec, machine()), ("backward",)
+    )
+    lanes = machine().lanes(spec.accumulate)
+    unit = 2 * fields[pool_first_whole.PIXELS] * spec.number.bytes * lanes
+    return bundle(plan, spec, (address, Geometry(fields, []), -(-planes // lanes)), unit)
 
 
 def _overlap(plan: PoolPlan) -> int:
@@ -160,26 +185,13 @@ def backward_schedule(plan: PoolPlan, shape: tuple[int, ...]) -> Schedule:
     spec = Gradient.of(plan)
     if last and (quick := schedule_last.backward_last(plan, spec, shape)) is not None:
         return kept(key, quick)
-    fields = None if last else whole_planes(plan, spec, planes)
-    if fields is not None:
-        (address,) = functions(
-            f"pool_whole_{plan.reduce}_gradient", spec, lambda: pool_first_whole.backward(spec, machine()), ("backward",)
-        )
-        units, plane = -(-planes // machine().lanes(spec.accumulate)), fields[pool_first_whole.PIXELS] * spec.number.bytes
-        unit = 2 * plane * machine().lanes(spec.accumulate)
-        made = Schedule(plan, address, Geometry(fields, []), spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
+    if not last and (made := _whole(plan, spec, planes) or _flat(plan, spec, planes)) is not None:
         return kept(key, made)
-    flat = None if last else _flat(plan, spec, planes)
-    if flat is not None:
-        return kept(key, flat)
     scattered = _scattered(plan, spec) if many else None
     bundled = _bundled(plan, spec, planes) if many and scattered is None else None
     if bundled is not None:
-        address, geometry, units = bundled
         pixels = planes * math.prod(axis.size for axis in axes_read(plan))
-        unit = 2 * pixels * spec.number.bytes // units
-        made = Schedule(plan, address, geometry, spec, units, chunk_of(unit), bundled=True, alone=alone_of(unit))
-        return kept(key, made)
+        return kept(key, bundle(plan, spec, bundled, 2 * pixels * spec.number.bytes // bundled[2]))
     address, geometry = scattered or (_backward_last(plan, spec, channels) if last else _backward_first(plan, spec))
     axes = axes_read(plan)
     units = 1 if scattered else math.prod(axis.size for axis in axes[:-1])
