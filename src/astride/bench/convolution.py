@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from . import convolution_rivals as rivals
 from .convolution_cases import CASES, Case
 from .peak import peak
-from .race import LAYOUTS, Benchmark, Call, Row, beside, head, rounded, tail, turns
+from .race import LAYOUTS, Benchmark, Call, Row, beside, head, installed, rounded, tail, turns
 
 WHATS = ("forward", "data", "weights")
 
@@ -102,7 +103,7 @@ BENCHMARK = Benchmark(
     whats=WHATS,
     cases=CASES,
     seconds=0.7,
-    installed=rivals.installed,
+    installed=partial(installed, rivals.RIVALS, rivals.MODULES),
     takes=lambda case, what: True,
     timed=timed,
     fails=fails,

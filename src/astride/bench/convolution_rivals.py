@@ -7,7 +7,6 @@ is timed. A call returns its result as it is; `first` brings it to channels firs
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .convolution_cases import Case
-from .race import Call
+from .race import Call, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,24 +229,3 @@ RIVALS: dict[str, Callable[[Case, str, str, Arrays], Contestant | None]] = {
 }
 MODULES = {"torch_last": "torch"}
 """Where a rival's module has another name."""
-
-
-def threads() -> int:
-    """The threads of this process: its affinity says, and every library is told the same."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else int(os.environ.get("OMP_NUM_THREADS", "1"))
-
-
-def installed() -> dict[str, str]:
-    """The libraries that are here, with their versions."""
-    found = {}
-    for name in RIVALS:
-        try:
-            module = import_module(MODULES.get(name, name))
-            if name == "onnxruntime":
-                import_module("onnx")
-        except ImportError:
-            continue
-        found[name] = str(module.__version__).split("-")[0]
-        if name == "torch":
-            module.set_num_threads(threads())
-    return found

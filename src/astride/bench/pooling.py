@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from . import pooling_rivals as rivals
 from .pooling_cases import CASES, Case
-from .race import LAYOUTS, Benchmark, Call, Row, beside, head, rounded, tail, turns
+from .race import LAYOUTS, Benchmark, Call, Row, beside, head, installed, rounded, tail, turns
 
 WHATS = ("forward", "argmax", "backward")
 
@@ -91,7 +92,7 @@ BENCHMARK = Benchmark(
     whats=WHATS,
     cases=CASES,
     seconds=0.5,
-    installed=rivals.installed,
+    installed=partial(installed, rivals.RIVALS, rivals.MODULES),
     takes=takes,
     timed=timed,
     fails=fails,

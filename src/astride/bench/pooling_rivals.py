@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .convolution_rivals import threads
 from .pooling_cases import Case
-from .race import Call
+from .race import Call, threads
 
 
 def astride(case: Case, layout: str, what: str, x: Any, dy: Any) -> Call:
@@ -191,19 +190,3 @@ def opencv(case: Case, layout: str, what: str, x: Any, dy: Any) -> Call | None:
 RIVALS = {"torch": torch, "onnxruntime": onnxruntime, "openvino": openvino, "jax": jax, "opencv": opencv}
 MODULES = {"opencv": "cv2"}
 """Where a library's module has another name."""
-
-
-def installed() -> dict[str, str]:
-    """The libraries that are here, with their versions."""
-    found = {}
-    for name in RIVALS:
-        try:
-            module = import_module(MODULES.get(name, name))
-            if name == "onnxruntime":
-                import_module("onnx")
-        except ImportError:
-            continue
-        found[name] = str(module.__version__).split("-")[0]
-        if name == "torch":
-            module.set_num_threads(threads())
-    return found

@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,24 @@ def processor() -> str:
                 name = text.partition(":")[2].strip()
                 break
     return f"{name}, {vectors}, {os.cpu_count()} CPUs"
+
+
+def threads() -> int:
+    """The threads of this process: its affinity says, and every library is told the same."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else int(os.environ.get("OMP_NUM_THREADS", "1"))
+
+
+def installed(names: Iterable[str], modules: Mapping[str, str]) -> dict[str, str]:
+    """Those of these libraries that are here, with their versions; `modules` has the names of modules called otherwise."""
+    found = {}
+    for name in names:
+        try:
+            module = import_module(modules.get(name, name))
+            if name == "onnxruntime":
+                import_module("onnx")
+        except ImportError:
+            continue
+        found[name] = str(module.__version__).split("-")[0]
+        if name == "torch":
+            module.set_num_threads(threads())
+    return found

@@ -28,7 +28,7 @@ def draw_ladder(timed: Sequence[Timed], title: str = "", note: str = "") -> Canv
     canvas.text(
         MARGIN, 64, "Time of one call, on a scale of powers of ten; in brackets, how many times as fast as loops4", fill=GREY
     )
-    _legend(canvas, canvas.width - MARGIN)
+    legend(canvas, canvas.width - MARGIN, BAR)
     y = 84.0
     for op in ops:
         for column, direction in enumerate(directions):
@@ -42,13 +42,14 @@ def draw_ladder(timed: Sequence[Timed], title: str = "", note: str = "") -> Canv
     return canvas
 
 
-def _legend(canvas: Canvas, right: float) -> None:
+def legend(canvas: Canvas, right: float, height: float) -> None:
+    """The layouts' shades beside the title, in boxes as high as the bars."""
     x = right
     for layout in reversed(SHADES):
         x -= text_width(layout, 12)
         canvas.text(x, 42, layout, size=12, fill=GREY)
         x -= 18
-        canvas.box(x, 33, 12, BAR, fill=SHADES[layout], radius=2)
+        canvas.box(x, 33, 12, height, fill=SHADES[layout], radius=2)
         x -= 16
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .canvas import GREY, INK, PALE, WHITE, Canvas, text_width
-from .ladder import SHADES
+from .ladder import SHADES, legend
 
 MARGIN, LABEL, SIDE, BAR, ROW, HEAD, FOOT, GAP = 28.0, 190.0, 92.0, 8.0, 21.0, 54.0, 30.0, 26.0
 MOST = 3.0
@@ -23,7 +23,7 @@ def draw_race(rows: Sequence[dict[str, Any]], title: str, note: str = "") -> Can
     canvas.width = max(2 * MARGIN + LABEL + len(whats) * panel + (len(whats) - 1) * GAP, 640.0)
     canvas.text(MARGIN, 42, title, size=20, bold=True)
     canvas.text(MARGIN, 64, "How many times as fast as the best of the others, on a scale of powers of two", fill=GREY)
-    _legend(canvas, canvas.width - MARGIN)
+    legend(canvas, canvas.width - MARGIN, BAR)
     y = 84.0
     for threads in sorted({row["threads"] for row in rows}):
         shown = [row for row in rows if row["threads"] == threads]
@@ -33,16 +33,6 @@ def draw_race(rows: Sequence[dict[str, Any]], title: str, note: str = "") -> Can
         y += 24
     canvas.height = y + MARGIN / 2
     return canvas
-
-
-def _legend(canvas: Canvas, right: float) -> None:
-    x = right
-    for layout in reversed(SHADES):
-        x -= text_width(layout, 12)
-        canvas.text(x, 42, layout, size=12, fill=GREY)
-        x -= 18
-        canvas.box(x, 33, 12, BAR, fill=SHADES[layout], radius=2)
-        x -= 16
 
 
 def _block(canvas: Canvas, y: float, rows: Sequence[dict[str, Any]], whats: Sequence[str], panel: float, title: str) -> float:
