@@ -28,6 +28,19 @@ UNROLLED = 8
 """Terms of a product that are written one after the other."""
 
 
+class Fielded:
+    """Code that is written for one unit. The geometry's fields, by name in `fields`, are attributes."""
+
+    fields: dict[str, Value]
+
+    def __getattr__(self, name: str) -> Value:
+        fields = self.__dict__.get("fields", {})
+        if name not in fields:
+            raise AttributeError(name)
+        value: Value = fields[name]
+        return value
+
+
 class Products:
     """The functions of one module that multiply transformed tiles.
 

@@ -12,7 +12,7 @@ from .ir import Function, Value
 from .ir_types import vector
 from .machine import Machine
 from .winograd_forms import FORMS
-from .winograd_parts import LINE, PIECES, Products, addresses, gathered, spread
+from .winograd_parts import LINE, PIECES, Fielded, Products, addresses, gathered, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ BIAS, FLAGS, HOW = range(slots.FIRST_FREE, slots.FIRST_FREE + 3)
 behind which come the numbers for that (ending.py)."""
 
 
-class Unit:
+class Unit(Fielded):
     """Writes what is done for one unit. The geometry's fields are attributes."""
 
     def __init__(self, f: Function, form: Form, machine: Machine) -> None:
@@ -53,13 +53,6 @@ class Unit:
         self.fields = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
         self.zeros = f.at(f.geometry, f.field(f.geometry, len(FIELDS)))
         self.pixels = f.scratch("ptr", self.size**2)
-
-    def __getattr__(self, name: str) -> Value:
-        fields = self.__dict__.get("fields", {})
-        if name not in fields:
-            raise AttributeError(name)
-        value: Value = fields[name]
-        return value
 
     def unit(self, unit: Value, memory: Value) -> None:
         """A chunk of the tiles of one group."""

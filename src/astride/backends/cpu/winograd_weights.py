@@ -32,7 +32,7 @@ from .tables import Geometry
 from .window import kernel_function
 from .winograd_first import Window, parts, room
 from .winograd_forms import FORMS, transformed, turned
-from .winograd_parts import LINE, PIECES, Products, addresses, apart, spread, steps_of
+from .winograd_parts import LINE, PIECES, Fielded, Products, addresses, apart, spread, steps_of
 from .winograd_units import Form
 from .workers import address_of, run
 
@@ -175,7 +175,7 @@ def correlate(form: Form, machine: Machine) -> str:
     return module(f, slots.taker(), *writer.functions)
 
 
-class _Writer:
+class _Writer(Fielded):
     """Writes what is done for one unit. The geometry's fields are attributes."""
 
     def __init__(self, f: Function, form: Form, machine: Machine) -> None:
@@ -189,13 +189,6 @@ class _Writer:
         self.fields = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
         self.zeros = f.at(f.geometry, f.field(f.geometry, len(FIELDS)))
         self.places = f.scratch("ptr", self.size**2)
-
-    def __getattr__(self, name: str) -> Value:
-        fields = self.__dict__.get("fields", {})
-        if name not in fields:
-            raise AttributeError(name)
-        value: Value = fields[name]
-        return value
 
     def unit(self, unit: Value, scratch: Value) -> None:
         """A set of tiles, a group, a range of input and one of output channels."""
