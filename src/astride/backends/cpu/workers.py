@@ -100,12 +100,14 @@ class Workers:
         self._bell = threading.Condition()
         self._asleep = 0
         self._rings = 0
+        self._launches = 0
         self._ended = False
         self._most = MOST
 
     def launch(self, kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int) -> None:
         """Run a kernel over `total` units, `chunk` at a time, on up to so many threads, the caller's included."""
         helpers = min(threads - 1, -(-total // chunk) - 1, MOST)
+        self._launches += 1  # before it is asked who sleeps: see _attend
         if helpers > len(self._threads):
             self._start(helpers)
         if self._asleep and helpers:
@@ -135,11 +137,15 @@ class Workers:
 
     def _attend(self, number: int) -> None:
         attend = _driver()[1]
-        seen = rings = 0
+        seen = rings = launches = 0
         while True:
             seen = attend(self.state, number, seen, PATIENCE)
             if seen < 0:
                 return
+            if launches != self._launches:
+                # One may have come after the worker's last look and before it got Python's lock, when nobody rang for it.
+                launches = self._launches
+                continue
             with self._bell:
                 # A ring that came after the worker's last look and before it got here must not be slept through.
                 if rings == self._rings and not self._ended:
