@@ -1,60 +1,54 @@
-"""Convolution of quantised numbers with int32 sums, four bytes of input channels at a time (quads.py).
+"""Convolution of quantised numbers with int32 sums, four bytes of a window at a time (quads.py).
 
 Bytes become unsigned in x (x + 128 where they are signed) and signed in w (w - 128 where they are not), zero points with them;
-x lies in memory with its padding, which holds its zero point and so counts for nothing. Then
+padding holds x's zero point and so counts for nothing. Then
 
     sum (x - p)(w - q) = sum x w - p sum w - q sum x + n p q        n taps and channels of a window
 
-where sum w is known before, and sum x, needed only where some q is not 0, is one more output channel whose weights are 1.
-Groups of one channel would fill no quads: there the kernels of floating numbers are exact, and compute it.
+where sum w is known before, and sum x is needed only where some q is not 0. Whatever depends on x is done in the kernel
+(conv_integer_kernel.py), unit by unit: padding, packing, sums, and what brings these back to bytes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from ... import settings
 from ...errors import UnsupportedError
 from ...plan import ConvPlan
 from ...plan.integer import IntegerConvPlan
-from ...plan.kinds import Layout
+from ..memory import contiguous
 from ..protocol import Array, Arrays, Kernel, Saved
-from . import conv_directions
-from .conv_gather import Relation, compute
-from .conv_pack import packed, packed_bias
+from . import conv_directions, conv_integer_cut, slots
+from .conv_integer_alone import order
+from .conv_integer_cut import QUAD, cut_of, schedule, shape_of, spec_of
 from .kept import kept
+from .workers import address_of, run
 
-QUAD = 4
-"""Bytes of one lane."""
-
-EXACT = 1 << 24
-"""Whole numbers that float32 holds are smaller."""
+UNITS = 4
+"""Units that each thread has, if there is more than one thread."""
 
 
 def declines(plan: IntegerConvPlan) -> str | None:
     """Why this backend does not compute a plan; None if it does."""
-    return conv_directions.declines(_floating(plan))
+    return conv_directions.declines(_floating(plan)) or conv_integer_cut.declines(plan)
 
 
 @lru_cache(maxsize=512)
 def _floating(plan: IntegerConvPlan) -> ConvPlan:
-    """The same windows over floating numbers that hold every sum exactly: float32 where each channel is by itself and windows
-    are small, since no form of convolution rounds there; else float64."""
-    terms = math.prod(plan.weight_shape[1:])
-    alone = plan.groups == plan.in_channels == plan.out_channels > 1
-    dtype = "float32" if alone and terms * 255 * 255 < EXACT else "float64"
+    """The same windows over floating numbers."""
     return ConvPlan(
-        dtype=dtype,
+        dtype="float64",
         axes=plan.axes,
         in_channels=plan.in_channels,
         out_channels=plan.out_channels,
         layout=plan.layout,
         groups=plan.groups,
-        accumulate=dtype,
+        accumulate="float64",
     )
 
 
@@ -62,9 +56,11 @@ def forward(plan: IntegerConvPlan, *arrays: Array | None, out: Array, save: bool
     """Convolve into out."""
     x, w, x_zero, w_zero, b, *scales, y_zero = arrays
     assert x is not None and w is not None
-    one = plan.groups > 1 and plan.in_channels == plan.groups
-    sums = _in_floats(plan, x, w, x_zero, w_zero, b) if one else _in_quads(plan, x, w, x_zero, w_zero, b)
-    _finished(plan, sums, scales, y_zero, out)
+    if out.size:
+        y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+        _compute(plan, contiguous(x), w, (x_zero, w_zero, y_zero), b, scales, y)
+        if y is not out:
+            out[...] = y
     return out, Saved(tuple(None if a is None else a.shape for a in arrays)) if save else None
 
 
@@ -73,72 +69,104 @@ def backward(plan: IntegerConvPlan, dy: Array, saved: Saved, *, want: Sequence[b
     raise UnsupportedError("integers have no gradient", operator=plan.op, hint="astride.conv on floating numbers")
 
 
-def _in_floats(plan: IntegerConvPlan, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None, b: Array | None) -> Array:
-    """int32 sums, channels last."""
-    floating = _floating(plan)
-    x_less, w_less = (a.astype(floating.dtype) for a in (x, w))
-    if x_zero is not None:
-        x_less -= x_zero.astype(floating.dtype).reshape(())
-    if w_zero is not None:
-        w_less -= w_zero.astype(floating.dtype).reshape(-1, *[1] * (w.ndim - 1))
-    first = plan.layout is Layout.CHANNELS_FIRST
-    shape = floating.output_shape(x.shape, w.shape, None)
-    y, _ = conv_directions.forward(floating, x_less, w_less, None, out=np.empty(shape, floating.dtype), save=False)
-    sums: Array = np.rint(np.moveaxis(y, 1, -1) if first else y).astype(np.int64)
-    if b is not None:
-        sums += b
-    return sums.astype(np.int32)
-
-
-def _in_quads(plan: IntegerConvPlan, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None, b: Array | None) -> Array:
-    """int32 sums, channels last."""
-    p = _number(x_zero) + (128 if plan.dtype == "int8" else 0)
-    q = np.zeros(1, np.int64) if w_zero is None else w_zero.reshape(-1).astype(np.int64)
-    q = q - (128 if plan.w_dtype == "uint8" else 0)
-    extra = bool(q.any())
-    groups, terms = plan.groups, math.prod(plan.weight_shape[1:])
-    of_group = plan.out_channels // groups
+def _compute(
+    plan: IntegerConvPlan,
+    x: Array,
+    w: Array,
+    zeros: tuple[Array | None, Array | None, Array | None],
+    b: Array | None,
+    scales: Sequence[Array | None],
+    y: Array,
+) -> None:
+    """Contiguous y from contiguous x; `zeros` are x's zero point, w's and y's."""
+    threads = settings.threads()
+    found = schedule(plan, 1 if threads == 1 else -(-UNITS * threads // len(x)))
+    flip = 128 if plan.dtype == "int8" else 0
+    p = _number(zeros[0]) + flip
+    weights = kept(w, ("quads", plan), lambda: _weights(plan, w))
     total = kept(w, ("total", plan.w_dtype), lambda: _signed(plan, w).reshape(len(w), -1).sum(1, dtype=np.int64))
-    constant = (terms * q - total) * p
+    constant, less, ones = total * -p, None, None
+    if zeros[1] is not None:
+        q = zeros[1].reshape(-1).astype(np.int64) - (128 if plan.w_dtype == "uint8" else 0)
+        if q.any():
+            constant += math.prod(plan.weight_shape[1:]) * p * q
+            less, ones = _lanes(plan, np.broadcast_to(q, total.shape).astype(np.int32)), _ones(plan)
+    elif plan.w_dtype == "uint8":
+        constant += math.prod(plan.weight_shape[1:]) * p * -128
+        less, ones = _lanes(plan, np.full(total.shape, -128, np.int32)), _ones(plan)
     if b is not None:
-        constant = constant + b
-    relation = _relation(plan, extra)
-    whole = _padded(plan, x, p)
-    y = np.empty((len(x), *(axis.out for axis in plan.axes), relation.outputs), np.int32)
-    begin = np.zeros((groups, of_group + extra), np.int32)
-    begin[:, :of_group] = constant.astype(np.int32).reshape(groups, of_group)
-    weights = kept(w, ("quads", relation), lambda: packed(relation, _weights(plan, w, extra)))
-    compute(relation, whole, weights, packed_bias(relation, begin, y.dtype), y)
-    if not extra:
-        return y
-    parts = y.reshape(*y.shape[:-1], groups, of_group + 1)
-    less = np.broadcast_to(q, (plan.out_channels,)).astype(np.int32).reshape(groups, of_group)
-    return (parts[..., :-1] - parts[..., -1:] * less).reshape(*y.shape[:-1], plan.out_channels)
+        constant += b
+    begin = _lanes(plan, constant.astype(np.int32))
+    scale, limits = _scaled(plan, scales, zeros[2])
+    end = address_of(x) + x.nbytes
+    tables = [0 if a is None else address_of(a) for a in (begin, scale, less, ones)]
+    units = found.units * len(x)
+    block, memory = slots.block(found.slot, -(-units // found.taken), *tables, end, flip, p, *limits)
+    places = (address_of(x), address_of(weights), address_of(block), address_of(y))
+    run(found.address, found.geometry.address, *places, units, found.taken)
+    del memory, begin, scale, less, ones
 
 
-def _weights(plan: IntegerConvPlan, w: Array, extra: bool) -> Array:
-    """Signed bytes in quads of input channels, as int32; with `extra` one more output channel a group, all ones."""
-    signed = _signed(plan, w)
-    if extra:
-        signed = signed.reshape(plan.groups, -1, *signed.shape[1:])
-        signed = np.concatenate([signed, np.ones_like(signed[:, :1])], 1).reshape(-1, *signed.shape[2:])
-    return np.ascontiguousarray(_quads(signed, 1).view(np.int32)[..., 0])
+def _scaled(plan: IntegerConvPlan, scales: Sequence[Array | None], y_zero: Array | None) -> tuple[Array | None, tuple[int, ...]]:
+    """The scale of each lane; and as words the limits of what is left of y's zero point, float64, and that."""
+    if not plan.quantised:
+        return None, ()
+    x_scale, w_scale, y_scale = scales
+    assert x_scale is not None and w_scale is not None and y_scale is not None
+    with np.errstate(all="ignore"):
+        scale = (x_scale.reshape(-1) * w_scale.reshape(-1) / y_scale.reshape(-1)).astype(np.float32)
+    each = scale if len(scale) == plan.out_channels else np.broadcast_to(scale, (plan.out_channels,))
+    return _lanes(plan, each), _limits(plan.y_dtype, _number(y_zero))
 
 
 @lru_cache(maxsize=512)
-def _relation(plan: IntegerConvPlan, extra: bool) -> Relation:
-    """What is gathered: quads of the padded input, and with `extra` one more output channel a group."""
-    axes = tuple(
-        replace(
-            axis,
-            size=axis.size + max(axis.pad_lo, 0) + max(axis.pad_hi, 0),
-            pad_lo=min(axis.pad_lo, 0),
-            pad_hi=min(axis.pad_hi, 0),
-        )
-        for axis in plan.axes
-    )
-    inputs = plan.groups * -(-plan.in_channels // plan.groups // QUAD)
-    return Relation("int32", axes, inputs, plan.out_channels + plan.groups * extra, plan.groups, False, False)
+def _limits(dtype: str, zero: int) -> tuple[int, ...]:
+    limits = np.iinfo(dtype)
+    return (*np.array([limits.min - zero, limits.max - zero], np.float64).view(np.int64).tolist(), zero)
+
+
+def _lanes(plan: IntegerConvPlan, each: Array) -> Array:
+    """A number of each output channel in the lanes of packed blocks, zeros where there is no channel."""
+    groups, blocks, _, _, block = shape_of(plan)
+    of_group = plan.out_channels if spec_of(plan).alone else plan.out_channels // plan.groups
+    if groups * blocks * block == plan.out_channels and not spec_of(plan).alone:
+        return np.ascontiguousarray(each)
+    if spec_of(plan).alone:
+        made = np.zeros(groups * block, each.dtype)
+        made[:of_group] = each
+        return np.ascontiguousarray(made.reshape(groups, block)[:, order(block)])
+    made = np.zeros((groups, blocks * block), each.dtype)
+    made[:, :of_group] = each.reshape(groups, of_group)
+    return made
+
+
+@lru_cache(maxsize=512)
+def _ones(plan: IntegerConvPlan) -> Array:
+    """Quads of ones where a run of taps has numbers, zeros behind its end."""
+    cut = cut_of(plan)
+    length = math.prod(axis.kernel for axis in cut.axes)
+    if not spec_of(plan).alone:
+        length = cut.inputs * (cut.axes[2].kernel if cut.run else 1)
+    made = np.zeros(-(-length // QUAD) * QUAD, np.uint8)
+    made[:length] = 1
+    return made
+
+
+def _weights(plan: IntegerConvPlan, w: Array) -> Array:
+    """Signed bytes as kernels read them, zeros where runs and blocks end."""
+    cut, (groups, blocks, runs, quads, block) = cut_of(plan), shape_of(plan)
+    signed, taps = _signed(plan, w), math.prod(plan.weight_shape[2:])
+    if spec_of(plan).alone:
+        made = np.zeros((groups * block, runs * QUAD), np.int8)
+        made[: len(w), :taps] = signed.reshape(len(w), taps)
+        by_quad = made.reshape(groups, block, runs, QUAD)[:, order(block)]
+        return np.ascontiguousarray(by_quad.transpose(0, 2, 1, 3))
+    run = cut.axes[2].kernel if cut.run else 1
+    parts = np.moveaxis(signed.reshape(groups, cut.outputs, cut.inputs, taps // run, run), 2, 4)
+    whole = np.zeros((groups, blocks * block, runs, quads * QUAD), np.int8)
+    whole[:, : cut.outputs, :, : run * cut.inputs] = parts.reshape(groups, cut.outputs, runs, run * cut.inputs)
+    split = whole.reshape(groups, blocks, block, runs, quads, QUAD)
+    return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
 
 
 def _number(zero: Array | None) -> int:
@@ -147,53 +175,6 @@ def _number(zero: Array | None) -> int:
 
 def _signed(plan: IntegerConvPlan, w: Array) -> Array:
     return w if plan.w_dtype == "int8" else (w ^ np.uint8(128)).view(np.int8)
-
-
-def _quads(array: Array, axis: int) -> Array:
-    """An axis of channels as one of quads, their four bytes as last axis; zeros where channels end."""
-    missing = -array.shape[axis] % QUAD
-    if missing:
-        array = np.concatenate([array, np.zeros_like(array[:, :1]).repeat(missing, axis)], axis)
-    split = array.reshape(*array.shape[:axis], -1, QUAD, *array.shape[axis + 1 :])
-    return np.ascontiguousarray(np.moveaxis(split, axis + 1, -1))
-
-
-def _padded(plan: IntegerConvPlan, x: Array, p: int) -> Array:
-    """x as unsigned bytes, channels last and in quads, (N, *size, quads), with its padding, which holds p."""
-    first, groups = plan.layout is Layout.CHANNELS_FIRST, plan.groups
-    x = np.moveaxis(x, 1, -1) if first else x
-    of_group = plan.in_channels // groups
-    sizes = [axis.size + max(axis.pad_lo, 0) + max(axis.pad_hi, 0) for axis in plan.axes]
-    wide = -(-of_group // QUAD) * QUAD
-    whole = np.full((len(x), *sizes, groups, wide), p, np.uint8)
-    inner = tuple(slice(max(axis.pad_lo, 0), max(axis.pad_lo, 0) + axis.size) for axis in plan.axes)
-    place = whole[(slice(None), *inner)][..., :of_group]
-    given = x.view(np.uint8) if x.dtype == np.int8 and x.flags.c_contiguous else x.astype(np.uint8, copy=False)
-    given = given.reshape(*given.shape[:-1], groups, of_group)
-    if plan.dtype == "int8":
-        np.bitwise_xor(given, np.uint8(128), out=place)
-    else:
-        place[...] = given
-    return whole.reshape(len(x), *sizes, groups * wide).view(np.int32)
-
-
-def _finished(plan: IntegerConvPlan, sums: Array, scales: Sequence[Array | None], y_zero: Array | None, out: Array) -> None:
-    """Into out, as they are or scaled, rounded, moved and clipped."""
-    view = np.moveaxis(out, 1, -1) if plan.layout is Layout.CHANNELS_FIRST else out
-    if not plan.quantised:
-        view[...] = sums
-        return
-    x_scale, w_scale, y_scale = scales
-    assert x_scale is not None and w_scale is not None and y_scale is not None
-    limits, zero = np.iinfo(plan.y_dtype), _number(y_zero)
-    with np.errstate(all="ignore"):
-        scale = (x_scale.reshape(-1) * w_scale.reshape(-1) / y_scale.reshape(-1)).astype(np.float32)
-        scaled = sums.astype(np.float32)
-        scaled *= scale
-        np.rint(scaled, out=scaled)
-        np.clip(scaled, limits.min - zero, limits.max - zero, out=scaled)  # small whole numbers: adding zero is exact
-        scaled += np.float32(zero)
-        view[...] = scaled.astype(plan.y_dtype)
 
 
 KERNELS = (Kernel("quads", forward, backward, declines, numpy=False),)
