@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import astride
+from astride.backends.cpu import depthwise_last
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.depthwise_last import _pairs, takes_rows
 from astride.backends.cpu.edges import taps_inside
@@ -110,7 +111,7 @@ AXES = [
 @pytest.mark.parametrize("axis", AXES, ids=str)
 def test_pairs_have_every_row_and_its_taps(axis: StridedAxis) -> None:
     taps, seen = taps_inside(axis), {}
-    for first, upper, both, lower, w_upper, w_lower, y, apart in _pairs(axis, 1, 1, 1).tolist():
+    for first, upper, both, lower, w_upper, w_lower, y, apart, _ in _pairs(axis, 1, 1, 1).tolist():
         rows = {y: (0, upper + both, w_upper)} | ({y + apart: (upper, both + lower, w_lower)} if apart else {})
         for row, (skipped, count, tap) in rows.items():
             assert row not in seen
@@ -127,3 +128,17 @@ def test_wide_windows_go_another_way() -> None:
     x, w = whole(rng, 1, 4, 9, 99), whole(rng, 4, 1, 3, 40)
     y, e = (astride.conv(x, w, groups=4, backend=backend) for backend in ("cpu", "reference"))
     assert np.array_equal(y, e)
+
+
+@pytest.mark.parametrize(("channels", "inputs"), [(64, 1), (64, 4), (72, 1)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_that_go_past_the_caches(channels: int, inputs: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a CPU has no such stores, or not for these channels, they do not."""
+    monkeypatch.setattr(depthwise_last, "STREAMED", 1 << 16)
+    monkeypatch.setattr(depthwise_last, "FAR", 1)
+    rng = np.random.default_rng(4)
+    x, w, b = whole(rng, 2, 47, 53, channels), whole(rng, channels, inputs, 3, 3), whole(rng, channels)
+    given: dict[str, Any] = {"padding": 1, "groups": channels // inputs, "layout": "channels_last"}
+    with astride.use(threads=threads):
+        y = astride.conv(x, w, b, backend="cpu", **given)
+    assert np.array_equal(y, astride.conv(x, w, b, backend="reference", **given))

@@ -19,7 +19,7 @@ from . import slots
 from .cache import functions
 from .conv_gather import Relation
 from .conv_move import mover
-from .depthwise_last import HOW, Depthwise, all_rows, by_tap, geometry, specification, takes_rows, vector_starts
+from .depthwise_last import HOW, Depthwise, all_rows, by_tap, first_sums, geometry, specification, takes_rows, vector_starts
 from .ending import NUMBERS, bits, words
 from .ir import module
 from .machine import Machine, machine
@@ -82,8 +82,7 @@ def compute(
         (epilogue or Epilogue()).apply(y, residual)
         return
     found = schedule(relation, bits(epilogue))
-    weights, bias = by_tap(relation, w, found.starts), np.zeros(relation.outputs, w.dtype) if b is None else b
-    bias = np.ascontiguousarray(bias, w.dtype)
+    weights, bias = by_tap(relation, w, found.starts), first_sums(relation, b)
     units = found.blocks * len(x)
     block, memory = slots.block(found.slot, -(-units // found.taken), address_of(bias), *words(epilogue))
     places = (address_of(x), address_of(weights), address_of(block), address_of(y))
