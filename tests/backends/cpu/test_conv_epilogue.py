@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import astride
-from astride.backends.cpu import conv_gather, conv_planes, conv_slabs, depthwise_first, depthwise_last, depthwise_moved
+from astride.backends.cpu import conv_gather, conv_planar, conv_planes, conv_slabs, depthwise_first, depthwise_last, depthwise_moved
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.conv_pack import packed, packed_bias
 from astride.backends.epilogue import RECTIFIED, Epilogue
@@ -21,6 +21,8 @@ Array = npt.NDArray[Any]
 WAYS: list[tuple[Any, str, tuple[int, ...], tuple[int, ...], int]] = [
     (conv_gather, "channels_last", (2, 9, 10, 20), (40, 20, 3, 3), 1),
     (conv_slabs, "channels_first", (2, 300, 9, 10), (40, 300, 3, 3), 1),
+    (conv_planar, "channels_first", (2, 3, 9, 20), (20, 3, 3, 3), 1),
+    (conv_planar, "channels_first", (2, 3, 9, 5), (13, 3, 3, 3), 1),
     (conv_planes, "channels_first", (2, 20, 18, 16), (40, 20, 1, 1), 1),
     (depthwise_first, "channels_first", (2, 20, 9, 18), (20, 1, 3, 3), 20),
     (depthwise_last, "channels_last", (2, 9, 10, 20), (20, 1, 3, 3), 20),
@@ -68,7 +70,7 @@ def test_the_same_as_afterwards(
     pad = w_shape[-1] // 2
     plan = astride.plan("conv", shape, w_shape=w_shape, dtype=dtype, padding=pad, groups=groups, layout=layout)
     how = relation(plan, False)
-    tiled = way in (conv_gather, conv_slabs)
+    tiled = way in (conv_gather, conv_slabs, conv_planar)
     sent = (x, packed(how, w), packed_bias(how, b, w.dtype)) if tiled else (x, w, b)
     plain, fused = (np.empty(plan.output_shape(shape, w_shape, b.shape), dtype) for _ in range(2))
     way.compute(how, *sent, plain)

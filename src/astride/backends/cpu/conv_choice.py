@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from ... import settings
 from . import (
+    conv_planar,
     conv_planes,
     conv_slabs,
     conv_tuned,
@@ -68,6 +69,14 @@ def _slabs(s: Situation) -> str | None:
     return None if conv_slabs.takes(s.relation, s.images) else "slabs do not fit into scratch memory"
 
 
+def _columns(s: Situation) -> str | None:
+    if not s.first:
+        return "channels come last"
+    if not conv_planar.takes(s.relation, s.images):
+        return "pixels are stretched, or rows do not fit into scratch memory"
+    return None if conv_planar.better(s.relation, s.images) else "groups have many input channels, or rows are short"
+
+
 def _packed(s: Situation) -> str | None:
     takes = conv_weights_packed.takes(s.relation, s.images, s.first)
     return None if takes else "chunks are not worth packing, or do not fit into scratch memory"
@@ -84,6 +93,7 @@ GATHER = (
     Way("depthwise moved", "small groups, channels moved into lanes in blocks", _planar(depthwise_moved.takes, NO_ROWS)),
     Way("depthwise rows", "small groups, channels as lanes", _rows),
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd)),
+    Way("columns", "direct sums of products, columns of a plane as lanes", _columns),
     Way("slabs", "direct sums of products, x packed in slabs", _slabs),
     Way("tiles", "direct sums of products", lambda s: None),
 )

@@ -23,6 +23,7 @@ from ..epilogue import Epilogue
 from ..protocol import Array, Arrays, Saved
 from . import (
     conv_choice,
+    conv_planar,
     conv_planes,
     conv_slabs,
     conv_weights_packed,
@@ -156,10 +157,14 @@ def _gathered(
         if y is not out:
             _rounded(y, out)
         return
-    if first and way in ("winograd", "slabs"):
+    if way == "columns" and not conv_planar.hidden(how, w):
+        way = "slabs" if conv_slabs.takes(how, len(x)) else "tiles"
+    if first and way in ("winograd", "slabs", "columns"):
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
         x, weights, bias = memory.contiguous(x, wide), packed(how, memory.contiguous(w, wide)), packed_bias(how, b, wide)
-        if way == "slabs":
+        if way == "columns":
+            conv_planar.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
+        elif way == "slabs":
             conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
         else:
             tile = winograd.tile_of(how, settings.current().winograd)

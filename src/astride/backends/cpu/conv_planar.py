@@ -1,0 +1,270 @@
+"""Convolution of few input channels where the channels come first: lanes are columns of y, which is written where it lies.
+
+A unit is some rows and columns of one image's plane of y, at one depth, for some output channels of a group. It packs what it
+reads of x, plane by plane: with strides, the columns of each phase side by side, and zeros where there is padding, so that a
+tap of a block of columns is one vector, whichever tap it is. The products with these zeros are no part of the sum: they do not
+show while weights are finite, and with others the next way computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...plan import StridedAxis
+from ..epilogue import Epilogue
+from ..protocol import Array
+from . import slots
+from .cache import functions
+from .contraction import PIECE
+from .conv_gather import TAKEN, UNITS, Relation, strides
+from .conv_planar_tile import ENTRY, FIELDS, PHASES, Planar, planar
+from .ending import bits, words
+from .kept import kept
+from .machine import machine
+from .tables import Geometry
+from .workers import address_of, run
+
+Numbers = NDArray[np.int64]
+
+FEW = 8
+"""Input channels of a group, at most."""
+
+FILLED, FILLED_SHORT = 0.875, 0.7
+"""Lanes that hold columns, at least; and where sums are so short that tiles of pixels take long to begin and to end."""
+
+X_BYTES = 1 << 16
+"""About as much of packed x as a unit has."""
+
+MOST = (1 << 21) - (1 << 16)
+"""Bytes of scratch that a thread may need."""
+
+COLUMNS = 512
+"""Columns of a unit, at most."""
+
+VECTORS = 24
+"""Vectors of a unit from which it may have fewer rows than fit, so that there are UNITS of them."""
+
+
+PART = 16
+"""Output channels that parts are multiples of: whole tiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Rows and columns of a unit, and the packed numbers of one phase of a row, in whole vectors."""
+
+    rows: int
+    columns: int
+    pitch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A kernel's address, its geometry, units, how many a thread takes, and its scratch."""
+
+    address: int
+    geometry: Geometry
+    units: int
+    taken: int
+    slot: int
+
+
+@lru_cache(maxsize=512)
+def takes(relation: Relation, images: int) -> bool:
+    """Whether it can be computed so: pixels not stretched, and the least that is packed at once fits into scratch memory."""
+    if relation.dtype not in ("float32", "float64") or relation.depthwise or not images:
+        return False
+    if any(axis.input_dilation > 1 for axis in relation.axes):
+        return False
+    return _slot(relation, _cut(relation)) <= MOST
+
+
+@lru_cache(maxsize=512)
+def better(relation: Relation, images: int) -> bool:
+    """Whether it was measured faster: few channels, and rows of columns that fill most of their vectors."""
+    _, inputs, outputs = relation.parts
+    wide, lanes = relation.axes[-1].out, relation.spec.lanes(machine())
+    filled = wide / (lanes * -(-wide // lanes))
+    return inputs <= FEW and 2 * inputs <= outputs and filled >= (FILLED if relation.taps * inputs > PIECE else FILLED_SHORT)
+
+
+def compute(
+    relation: Relation,
+    x: Array,
+    packed: Array,
+    bias: Array,
+    y: Array,
+    *,
+    epilogue: Epilogue | None = None,
+    residual: Array | None = None,
+) -> None:
+    """y (N, outputs, *out) from x (N, inputs, *size), contiguous and of the relation's dtype; weights and bias are packed."""
+    if not y.size:
+        return
+    found = schedule(relation, len(x), bits(epilogue, residual))
+    block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias), *words(epilogue, residual, y))
+    places = (address_of(x), address_of(packed), address_of(block), address_of(y))
+    run(found.address, found.geometry.address, *places, found.units, found.taken)
+    del memory
+
+
+def hidden(relation: Relation, w: Array) -> bool:
+    """Whether products with zeros in the place of padding do not show: weights are finite, or there is no padding. Frozen weights
+    are looked at once."""
+    if not any(axis.pad_lo > 0 or axis.start(axis.out - 1) + axis.reach > axis.size for axis in relation.axes):
+        return True
+    return bool(kept(w, "finite", lambda: np.array([np.isfinite(w).all()]))[0])
+
+
+def _axes(relation: Relation) -> tuple[StridedAxis, StridedAxis, StridedAxis]:
+    """Depth, height and width."""
+    depth, height, width = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
+    return depth, height, width
+
+
+def _reach(axis: StridedAxis, count: int) -> int:
+    """Pixels from the first to the last that so many windows read."""
+    return (count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1
+
+
+@lru_cache(maxsize=512)
+def _cut(relation: Relation) -> Cut:
+    depth, height, width = _axes(relation)
+    lanes, inputs = relation.spec.lanes(machine()), relation.parts[1]
+    chunks = -(-width.out // COLUMNS)
+    columns = -(-width.out // chunks)
+    columns = min(-(-columns // lanes) * lanes, width.out)
+    over = (width.kernel - 1) * width.dilation // width.stride
+    pitch = (-(-(columns + over) // lanes) + 1) * lanes
+    row = inputs * depth.kernel * width.stride * pitch * relation.spec.bytes
+    rows = 1
+    while rows < height.out and _reach(height, rows + 1) * row <= X_BYTES:
+        rows += 1
+    return Cut(rows, columns, pitch)
+
+
+def _slot(relation: Relation, cut: Cut) -> int:
+    """Bytes of scratch."""
+    depth, height, width = _axes(relation)
+    packed = relation.parts[1] * depth.kernel * _reach(height, cut.rows) * width.stride * cut.pitch
+    return packed * relation.spec.bytes
+
+
+def _rows(relation: Relation, images: int, cut: Cut, lanes: int) -> int:
+    """Rows of a unit: fewer where units would be few, and the same for as many as possible."""
+    depth, height, width = _axes(relation)
+    others = images * relation.parts[0] * depth.out * -(-width.out // cut.columns)
+    wanted = -(-UNITS // max(others, 1))
+    least = -(-VECTORS // -(-cut.columns // lanes))
+    rows = min(cut.rows, max(-(-height.out // wanted), least))
+    return -(-height.out // -(-height.out // rows))
+
+
+@lru_cache(maxsize=512)
+def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
+    """How a relation is computed over so many images; `how` is what is done with sums."""
+    spec, cut, axes = relation.spec, _cut(relation), _axes(relation)
+    size, lanes, block = spec.bytes, spec.lanes(machine()), spec.block(machine())
+    depth, height, width = axes
+    written = Planar(spec.kind, width.stride if width.stride in PHASES else 0)
+    (address,) = functions("conv_planar", (written, block), lambda: planar(written, block, machine()), ("planar",))
+    groups, inputs, outputs = relation.parts
+    rows = _rows(relation, images, cut, lanes)
+    x_steps, y_steps = strides([a.size for a in axes], size), strides([a.out for a in axes], size)
+    phase = cut.pitch * size
+    row = width.stride * phase
+    plane = _reach(height, rows) * row
+    chunks, entries = _entries(width, cut, rows, lanes, (height.stride * row, y_steps[2]), size)
+    row_chunks = -(-height.out // rows)
+    units = images * groups * depth.out * row_chunks * len(chunks)
+    part = _part(outputs, units)
+    parts = -(-outputs // part)
+    fields = dict.fromkeys(FIELDS, 0) | {
+        "groups": groups,
+        "inputs": inputs,
+        "outputs": outputs,
+        "parts": parts,
+        "part": part,
+        "depths": depth.out,
+        "row_chunks": row_chunks,
+        "rows": rows,
+        "column_chunks": len(chunks),
+        "x_channel": x_steps[0],
+        "x_depth": x_steps[1],
+        "x_row": x_steps[2],
+        "y_channel": y_steps[0],
+        "y_depth": y_steps[1],
+        "y_row": y_steps[2],
+        "z_size": depth.size,
+        "z_stride": depth.stride,
+        "z_step": depth.dilation,
+        "z_pad": depth.pad_lo,
+        "z_taps": depth.kernel,
+        "r_size": height.size,
+        "r_stride": height.stride,
+        "r_pad": height.pad_lo,
+        "r_reach": _reach(height, 1),
+        "r_out": height.out,
+        "c_size": width.size,
+        "c_stride": width.stride,
+        "c_pad": width.pad_lo,
+        "c_over": (width.kernel - 1) * width.dilation // width.stride,
+        "p_row": row,
+        "p_phase": phase,
+        "p_plane": plane,
+        "taps": relation.taps * inputs,
+        "blocks": relation.blocks,
+        "panel": relation.taps * inputs * block * size,
+        "lanes": min(lanes, width.out),
+        "slot": (slot := inputs * depth.kernel * plane),
+        "how": how,
+    }
+    offsets = _offsets(axes, inputs, (depth.kernel * plane, plane, height.dilation * row), (phase, size))
+    products = part * rows * cut.columns * relation.taps * inputs
+    taken = max(TAKEN // max(products, 1), 1)
+    return Schedule(address, Geometry(list(fields.values()), [chunks, entries, offsets]), units * parts, taken, slot)
+
+
+def _part(outputs: int, units: int) -> int:
+    """Output channels of a unit: all of them, but where there are few units."""
+    steps = -(-outputs // PART)
+    wanted = max(min(UNITS // max(2 * units, 1), steps), 1)
+    return -(-steps // wanted) * PART
+
+
+def _offsets(
+    axes: tuple[StridedAxis, StridedAxis, StridedAxis], inputs: int, steps: tuple[int, int, int], inner: tuple[int, int]
+) -> Numbers:
+    """The bytes from a window's first packed number to that of each tap and channel, in the order of packed weights. `steps` are
+    the bytes of a channel and those from tap to tap along depth and height, `inner` those of a phase and of a number."""
+    depth, height, width = axes
+    z, r, c, channel = np.ogrid[: depth.kernel, : height.kernel, : width.kernel, :inputs]
+    at = c * width.dilation
+    along = at % width.stride * inner[0] + at // width.stride * inner[1]
+    return np.asarray(channel * steps[0] + z * steps[1] + r * steps[2] + along, np.int64).ravel()
+
+
+def _columns(width: StridedAxis, cut: Cut, lanes: int) -> list[tuple[int, int]]:
+    """The first column of each chunk and how many it has; the last one has those too that would not fill a vector."""
+    firsts = list(range(0, width.out, cut.columns))
+    if len(firsts) > 1 and width.out - firsts[-1] < lanes:
+        firsts.pop()
+    return [(first, end - first) for first, end in zip(firsts, [*firsts[1:], width.out], strict=True)]
+
+
+def _entries(width: StridedAxis, cut: Cut, rows: int, lanes: int, steps: tuple[int, int], size: int) -> tuple[Numbers, Numbers]:
+    """Chunks of columns, and the vectors of each chunk's rows: bytes in packed x and in y from the first of the unit. The last
+    vector of a row begins early enough to be full."""
+    chunks, entries = [], []
+    count = 0
+    for first, columns in _columns(width, cut, lanes):
+        at = np.minimum(np.arange(0, columns, lanes), max(columns - lanes, 0)) * size
+        row = np.arange(rows)[:, None]
+        chunks.append([first, columns, count, len(at)])
+        entries.append(np.stack([row * steps[0] + at, row * steps[1] + at], 2).reshape(-1, ENTRY))
+        count += rows * len(at)
+    return np.array(chunks, np.int64), np.concatenate(entries).astype(np.int64)
