@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from astride import settings
-from astride.bench import convolution, convolution_cases, convolution_rivals, pooling, pooling_cases, race
+from astride.bench import convolution, convolution_cases, convolution_rivals, field, pooling, pooling_cases, race
 from astride.bench.peak import peak
 
 TINY = convolution_cases.conv("tiny", 1, 3, 6, 4, 3, 2, (0, 1))
@@ -23,6 +25,11 @@ def row(**more: Any) -> race.Row:
     about = {"case": "a", "layout": "nchw", "what": "forward", "threads": 1, "run": 1, "commit": "c"}
     measured = {"ms": 1.0, "spread": 0.1, "noise": 0.1, "rivals": {"torch": [1.2, 0.1]}, "best": "torch", "ratio": 1.2}
     return {**about, **measured, "differing": [], "peak": 0.5, "copy": 0.5, **more}
+
+
+def alone(about: race.Benchmark, *libraries: str) -> Any:
+    """The field of these libraries only, in this process."""
+    return field.field(dataclasses.replace(about, libraries=libraries), apart=False)
 
 
 @pytest.mark.parametrize("case", convolution_cases.CASES, ids=lambda case: case.name)
@@ -46,8 +53,9 @@ def test_the_samples_have_names_of_their_own() -> None:
 @pytest.mark.parametrize("case", [TINY, TURNED], ids=lambda case: case.name)
 @pytest.mark.parametrize("what", convolution.WHATS)
 def test_a_row_of_a_convolution(case: convolution_cases.Case, what: str) -> None:
-    found = convolution.timed(case, ["nchw", "nhwc"], what, [], 0.01)
-    assert list(found) == ["nchw", "nhwc"]
+    with alone(convolution.BENCHMARK, "astride") as entered:
+        found = convolution.timed(case, ["nchw", "nhwc"], what, entered, 0.01)
+    assert list(found) == ["nchw", "nhwc"] and all(one["way"] for one in found.values())
     for one in found.values():
         assert one["ms"] > 0 and one["ratio"] is None and one["differing"] == [] and 0 < one["peak"] < 1.5
         assert one["GFLOP_per_s"] == pytest.approx(case.flops / one["ms"] / 1e6, rel=0.2)
@@ -62,38 +70,81 @@ def test_multiplications_are_counted() -> None:
 def test_a_rival_with_another_answer_is_named_and_left_out(
     monkeypatch: pytest.MonkeyPatch, error: float, said: list[str]
 ) -> None:
-    def rival(case: Any, layout: str, what: str, arrays: convolution_rivals.Arrays) -> convolution_rivals.Contestant:
+    def rival(case: Any, layout: str, what: str, arrays: convolution_rivals.Arrays) -> field.Entrant:
         own = convolution_rivals.astride(case, "channels_first", what, arrays)
-        return convolution_rivals.Contestant(lambda: own.call() + np.float32(error))
+        return field.Entrant(lambda: own.call() + np.float32(error))
 
-    monkeypatch.setitem(convolution_rivals.RIVALS, "torch", rival)
-    found = convolution.timed(TINY, ["nhwc"], "forward", ["torch"], 0.01)["nhwc"]
+    monkeypatch.setitem(convolution_rivals.LIBRARIES, "torch", rival)
+    about = dataclasses.replace(convolution.BENCHMARK, version=lambda library: "1")
+    with alone(about, "astride", "torch") as entered:
+        found = convolution.timed(TINY, ["nhwc"], "forward", entered, 0.01)["nhwc"]
     assert found["differing"] == said and (found["best"] == "torch") is (not said)
 
 
-def test_a_hopeless_rival_is_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def lineup(**calls: Callable[[], Any]) -> field.Lineup:
+    """Libraries with one call each, that answer nothing."""
+    return field.Lineup(
+        libraries=tuple(calls),
+        version=lambda library: "1" if library != "absent" else None,
+        entrants=lambda library, case, layouts, what: {
+            "x": field.Entrant(calls[library], None if library != "own" else np.asarray)
+        },
+        same=lambda answer, expected: True,
+    )
+
+
+def test_everyone_takes_turns() -> None:
+    order: list[str] = []
+    calls = {name: lambda name=name: order.append(name) or 0 for name in ("own", "a", "b", "absent")}
+    with field.field(lineup(**calls), apart=False) as entered:
+        assert list(entered.versions) == ["own", "a", "b"]
+        keys = entered.enter(None, [], "")
+        times = entered.turns(keys, 0.05)
+    assert keys == [("own", "x"), ("a", "x"), ("b", "x")] == list(times) and min(map(len, times.values())) >= field.FEW
+    assert field.spread([1.0, 1.0, 1.0]) == 0 and field.spread([1.0, 2.0, 3.0]) == pytest.approx(0.5)
+
+
+def test_a_hopeless_rival_is_timed_once() -> None:
     calls = []
 
     def slow() -> None:
         calls.append(sum(range(300_000)))
 
-    quick = {"astride nchw": lambda: None, "jax nchw": slow}
-    assert list(convolution.hopeless(quick, ["nchw"], 1e-4)) == ["jax nchw"] and len(calls) == 1
-    assert convolution.hopeless(quick, ["nchw"], 100.0) == {}
+    with field.field(lineup(own=lambda: 0, slow=slow), apart=False) as entered:
+        times = entered.turns(entered.enter(None, [], ""), 1e-3)
+    assert len(calls) == 2 and len(times["slow", "x"]) == 2 and times["slow", "x"][0] > 1e-4
+
+
+@pytest.mark.skipif(not field.PROCESSES, reason="this system cannot stop processes")
+def test_a_library_stands_still_while_it_is_not_its_turn() -> None:
+    side = field.Apart(dataclasses.replace(convolution.BENCHMARK), "astride")
+    try:
+        assert side.ask("version") and side.ask("enter", TINY, ["nhwc"], "forward") == ["nhwc"]
+        assert side.ask("answer", "nhwc").shape == (1, 4, 3, 3) and side.ask("once", "nhwc") > 0
+        assert all(took > 0 for took in side.ask("turn", "nhwc", 1e-5))
+        info = Path(f"/proc/{side.process.pid}/stat")
+        if info.exists():
+            for _ in range(100):
+                if info.read_text().rpartition(")")[2].split()[0] == "T":
+                    break
+                time.sleep(0.05)
+            else:
+                pytest.fail("its process still runs")
+        with pytest.raises(RuntimeError, match="astride: KeyError"):
+            side.ask("once", "sideways")
+    finally:
+        side.close()
+    with pytest.raises(RuntimeError, match="the process of astride ended"):
+        side.ask("version")
 
 
 def test_a_row_of_a_pooling() -> None:
     case = pooling_cases.case("tiny", "max_pool", 1, 3, 6, 2, 2)
-    found = pooling.timed(case, ["nhwc"], "argmax", [], 0.01)["nhwc"]
+    with alone(pooling.BENCHMARK, "astride", "im2col", "copy") as entered:
+        found = pooling.timed(case, ["nhwc"], "argmax", entered, 0.01)["nhwc"]
+        assert list(entered.versions) == ["astride"] and found["im2col_ms"] > 0
     assert found["ms"] > 0 and found["copy"] > 0 and found["ratio"] is None
     assert not pooling.takes(pooling_cases.case("tiny", "avg_pool", 1, 3, 6, 2, 2), "argmax")
-
-
-def test_everyone_takes_turns() -> None:
-    order: list[str] = []
-    times = race.turns({name: lambda name=name: order.append(name) for name in "abc"}, 0.01)  # type: ignore[misc]
-    assert set(times) == set("abc") and min(map(len, times.values())) >= 3
-    assert race.spread([1.0, 1.0, 1.0]) == 0 and race.spread([1.0, 2.0, 3.0]) == pytest.approx(0.5)
 
 
 def test_what_fails() -> None:

@@ -1,14 +1,15 @@
 """Convolution beside other libraries, and beside the most this machine can multiply and add.
 
-Every group (case, direction, threads) times astride in both layouts and each rival in the layouts it has, in turns, after
-their answers were compared; a row whose answers differ names the rival and leaves it out. A rival takes part in the rows of both
-layouts with the better of its times: whoever asks for a convolution may choose. `peak` is astride's speed over the machine's.
+Every group (case, direction, threads) times astride in both layouts and each rival in the layouts it has, in turns, each library
+in a process of its own, after their answers were compared. Forward, weights are what a trained network's are, constant: those
+that can bring them into an order of their own beforehand do (astride, ONNX Runtime, OpenVINO). For gradients everyone packs. A
+row whose answers differ names the rival and leaves it out. A rival takes part in the rows of both layouts with the better of its
+times: whoever asks for a convolution may choose. `peak` is astride's speed over the machine's.
 """
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,8 +18,9 @@ import numpy as np
 
 from . import convolution_rivals as rivals
 from .convolution_cases import CASES, Case
+from .field import Entrant, Field
 from .peak import peak
-from .race import LAYOUTS, Benchmark, Call, Row, beside, head, installed, rounded, tail, turns
+from .race import LAYOUTS, Benchmark, Row, beside, head, library_version, rounded, tail
 
 WHATS = ("forward", "data", "weights")
 
@@ -29,49 +31,45 @@ SAME = 1e-3
 """Answers may differ by so much of the largest number."""
 
 
-def timed(case: Case, layouts: Sequence[str], what: str, names: Sequence[str], seconds: float) -> dict[str, Row]:
-    """The rows of one case and direction, by layout."""
-    arrays = filled(case)
-    ours = {layout: rivals.astride(case, LAYOUTS[layout], what, arrays) for layout in layouts}
-    calls = {f"astride {layout}": contestant.call for layout, contestant in ours.items()}
-    expected = [np.asarray(one.first(one.call())) for one in ours.values()]
-    differing = [] if all(same(answer, expected[0]) for answer in expected) else ["astride"]
-    for name in names:
-        for layout in layouts if name == "jax" else layouts[:1]:
-            rival = rivals.RIVALS[name](case, LAYOUTS[layout], what, arrays)
-            if rival is None:
-                continue
-            if same(rival.first(rival.call()), expected[0]):
-                calls[f"{name} {layout}"] = rival.call
-            else:
-                differing.append(name)
-    most = peak()
-    slow = hopeless(calls, layouts, seconds)
-    times = turns({word: call for word, call in calls.items() if word not in slow}, seconds) | slow
-    most = max(most, peak())
-    found = {}
-    others: dict[str, Sequence[float]] = {}
-    for word, one in times.items():
-        name = word.split()[0]
-        if name != "astride" and (name not in others or statistics.median(one) < statistics.median(others[name])):
-            others[name] = one
-    for layout in layouts:
-        row = beside(times[f"astride {layout}"], others)
-        speed = case.flops / row["ms"] / 1e6
-        row |= {"GFLOP_per_s": speed, "peak_GFLOP_per_s": most, "peak": speed / most, "differing": sorted(set(differing))}
-        found[layout] = rounded(row)
+def entrants(library: str, case: Case, layouts: Sequence[str], what: str) -> dict[str, Entrant]:
+    """Astride's in each layout; a rival's in the layouts it has."""
+    arrays, found = filled(case), {}
+    for layout in layouts if library in ("astride", "jax") else layouts[:1]:
+        entrant = rivals.LIBRARIES[library](case, LAYOUTS[layout], what, arrays)
+        if entrant is not None:
+            found[layout] = entrant
     return found
 
 
-def hopeless(calls: dict[str, Call], layouts: Sequence[str], seconds: float) -> dict[str, list[float]]:
-    """The one time of rivals that take several times as long as astride and more than the row has: turns would not help them."""
-    once = {}
-    for word, call in calls.items():
-        begin = time.perf_counter()
-        call()
-        once[word] = time.perf_counter() - begin
-    limit = max(4 * max(once[f"astride {layout}"] for layout in layouts), seconds / 5)
-    return {word: [took] * 2 for word, took in once.items() if took > limit}
+def timed(case: Case, layouts: Sequence[str], what: str, field: Field, seconds: float) -> dict[str, Row]:
+    """The rows of one case and direction, by layout."""
+    entered = field.enter(case, layouts, what)
+    most = peak()
+    times = field.turns(entered, seconds)
+    most = max(most, peak())
+    found = {}
+    others: dict[str, Sequence[float]] = {}
+    for (library, _), one in times.items():
+        if library != "astride" and (library not in others or statistics.median(one) < statistics.median(others[library])):
+            others[library] = one
+    for layout in layouts:
+        row = beside(times["astride", layout], others)
+        speed = case.flops / row["ms"] / 1e6
+        row |= {"GFLOP_per_s": speed, "peak_GFLOP_per_s": most, "peak": speed / most, "differing": field.differing}
+        found[layout] = rounded(row | {"way": way(case, LAYOUTS[layout], what)})
+    return found
+
+
+def way(case: Case, layout: str, what: str) -> str:
+    """The algorithm that astride takes."""
+    from ..backends.cpu import conv_choice, conv_directions
+
+    plan = rivals.plan_of(case, layout)
+    if what == "weights":
+        relation = conv_directions.relation(plan, case.transposed)
+        return conv_choice.weighing(relation, case.images, layout == "channels_first")
+    relation = conv_directions.relation(plan, what == "data")
+    return conv_choice.gathering(relation, case.images, layout == "channels_first")
 
 
 def filled(case: Case) -> rivals.Arrays:
@@ -86,6 +84,11 @@ def same(answer: Any, expected: Any) -> bool:
     """Whether two answers agree within SAME of the largest number."""
     answer = np.asarray(answer)
     return answer.shape == expected.shape and bool(np.abs(answer - expected).max() <= SAME * np.abs(expected).max())
+
+
+def takes(case: Case, what: str) -> bool:
+    """Whether a case has that row: all have."""
+    return True
 
 
 def fails(row: Row) -> bool:
@@ -103,8 +106,11 @@ BENCHMARK = Benchmark(
     whats=WHATS,
     cases=CASES,
     seconds=0.7,
-    installed=partial(installed, rivals.RIVALS, rivals.MODULES),
-    takes=lambda case, what: True,
+    libraries=tuple(rivals.LIBRARIES),
+    version=partial(library_version, rivals.MODULES),
+    entrants=entrants,
+    same=same,
+    takes=takes,
     timed=timed,
     fails=fails,
     line=line,

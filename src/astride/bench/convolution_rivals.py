@@ -1,8 +1,8 @@
 """The same convolutions in other libraries, as calls that allocate their results.
 
-A contestant is a function (case, layout, what, arrays) -> call, or None where the library has no such convolution. `what` is
+A library is a function (case, layout, what, arrays) -> entrant, or None where it has no such convolution. `what` is
 "forward", "data" or "weights" (the gradients). `arrays` have channels first; what a library needs otherwise is made before it
-is timed. A call returns its result as it is; `first` brings it to channels first, to be compared.
+is timed. A call returns its result as it is; an entrant's `answer` brings it to channels first, to be compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from .convolution_cases import Case
-from .race import Call, threads
+from .field import Entrant
+from .race import threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,6 @@ class Arrays:
     x: Any
     w: Any
     dy: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """A call, and how its result becomes an array with channels first."""
-
-    call: Call
-    first: Callable[[Any], Any] = np.asarray
 
 
 def to_last(array: Any) -> Any:
@@ -45,25 +38,34 @@ def to_first(array: Any) -> Any:
     return np.moveaxis(np.asarray(array), -1, 1)
 
 
-def astride(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant:
-    """This package, through its dispatcher; its weights are packed in every call."""
-    from .. import dispatch
-    from ..ops._run import plan as make_plan
+def plan_of(case: Case, layout: str) -> Any:
+    """The plan of a case."""
+    from ..ops._run import plan
 
     last = layout == "channels_last"
+    shape = (case.images, *case.size, case.inputs) if last else case.x_shape
+    return plan(case.op, shape, w_shape=case.w_shape, layout=layout, **case.options)
+
+
+def astride(case: Case, layout: str, what: str, arrays: Arrays) -> Entrant | None:
+    """This package, through its dispatcher; weights are frozen forward, and packed in every call for gradients."""
+    from .. import dispatch
+    from ..backends.fixed import frozen
+
+    last, plan = layout == "channels_last", plan_of(case, layout)
     x, dy = (to_last(a) if last else a for a in (arrays.x, arrays.dy))
-    plan = make_plan(case.op, x.shape, w_shape=case.w_shape, layout=layout, **case.options)
     if what == "forward":
-        return Contestant(lambda: dispatch.forward(plan, x, arrays.w, None, backend="cpu")[0], to_first if last else np.asarray)
+        w = frozen(arrays.w)
+        return Entrant(lambda: dispatch.forward(plan, x, w, None, backend="cpu")[0], to_first if last else np.asarray)
     _, saved = dispatch.forward(plan, x, arrays.w, None, save=True, backend="cpu")
     assert saved is not None
     kept, wanted = saved, (what == "data", what == "weights", False)
     index = wanted.index(True)
     first = to_first if last and what == "data" else np.asarray
-    return Contestant(lambda: dispatch.backward(plan, dy, kept, want=wanted)[index], first)
+    return Entrant(lambda: dispatch.backward(plan, dy, kept, want=wanted)[index], first)
 
 
-def _torch(case: Case, what: str, arrays: Arrays, last: bool) -> Contestant | None:
+def _torch(case: Case, what: str, arrays: Arrays, last: bool) -> Entrant | None:
     library: Any = import_module("torch")
     rank = len(case.size)
     if last and rank == 1:
@@ -85,27 +87,27 @@ def _torch(case: Case, what: str, arrays: Arrays, last: bool) -> Contestant | No
             with library.inference_mode():
                 return library.ops.aten.convolution(x, w, None, *settings, *more)
 
-        return Contestant(forward)
+        return Entrant(forward)
     wanted = [what == "data", what == "weights", False]
     index, cut = wanted.index(True), (lambda a: a)
     if not case.same_padding and what == "data":
         inner = tuple(slice(lo, n + lo) for (lo, _), n in zip(case.padding, case.size, strict=True))
         cut = lambda a: np.asarray(a)[(slice(None), slice(None), *inner)]  # noqa: E731
     run = library.ops.aten.convolution_backward
-    return Contestant(lambda: run(dy, x, w, None, *settings, *more, wanted)[index], cut)
+    return Entrant(lambda: run(dy, x, w, None, *settings, *more, wanted)[index], cut)
 
 
-def torch(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None:
+def torch(case: Case, layout: str, what: str, arrays: Arrays) -> Entrant | None:
     """PyTorch. Padding that differs between the ends is in the array before time begins."""
     return _torch(case, what, arrays, False)
 
 
-def torch_last(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None:
+def torch_last(case: Case, layout: str, what: str, arrays: Arrays) -> Entrant | None:
     """PyTorch in its channels-last memory format."""
     return _torch(case, what, arrays, True)
 
 
-def onnxruntime(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None:
+def onnxruntime(case: Case, layout: str, what: str, arrays: Arrays) -> Entrant | None:
     """ONNX Runtime: forward, weights constant, into an array that is there."""
     if what != "forward":
         return None
@@ -138,10 +140,10 @@ def onnxruntime(case: Case, layout: str, what: str, arrays: Arrays) -> Contestan
         session.run_with_iobinding(bound)
         return y
 
-    return Contestant(call)
+    return Entrant(call, reads=arrays)
 
 
-def openvino(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None:
+def openvino(case: Case, layout: str, what: str, arrays: Arrays) -> Entrant | None:
     """OpenVINO: forward, weights constant, into its own array."""
     if what != "forward" or len(case.size) == 1:
         return None
@@ -167,10 +169,10 @@ def openvino(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant |
         request.infer()
         return request
 
-    return Contestant(call, lambda found: found.get_output_tensor(0).data.copy())
+    return Entrant(call, lambda found: found.get_output_tensor(0).data.copy(), arrays)
 
 
-def jax(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None:
+def jax(case: Case, layout: str, what: str, arrays: Arrays) -> Entrant | None:
     """JAX, jitted, in the layout of the row."""
     library: Any = import_module("jax")
     if case.transposed and case.groups > 1:
@@ -196,10 +198,10 @@ def jax(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None
     ready = library.block_until_ready
     if what == "forward":
         forward = library.jit(compute)
-        return Contestant(lambda: ready(forward(x, w)), to_first if last else np.asarray)
+        return Entrant(lambda: ready(forward(x, w)), to_first if last else np.asarray)
     if what == "data":
         back = library.jit(lambda x, w, dy: library.vjp(lambda a: compute(a, w), x)[1](dy)[0])
-        return Contestant(lambda: ready(back(x, w, dy)), to_first if last else np.asarray)
+        return Entrant(lambda: ready(back(x, w, dy)), to_first if last else np.asarray)
     weigh = library.jit(lambda x, w, dy: library.vjp(lambda a: compute(x, a), w)[1](dy)[0])
 
     def unturned(dw: Any) -> Any:
@@ -208,7 +210,7 @@ def jax(case: Case, layout: str, what: str, arrays: Arrays) -> Contestant | None
             dw = np.moveaxis(dw, (-1, -2), (0, 1))
         return np.flip(dw, tuple(range(2, dw.ndim))).swapaxes(0, 1) if case.transposed else dw
 
-    return Contestant(lambda: ready(weigh(x, w, dy)), unturned)
+    return Entrant(lambda: ready(weigh(x, w, dy)), unturned)
 
 
 def _places(numbers: tuple[str, str, str]) -> list[tuple[int, ...]]:
@@ -220,7 +222,8 @@ def _places(numbers: tuple[str, str, str]) -> list[tuple[int, ...]]:
     ]
 
 
-RIVALS: dict[str, Callable[[Case, str, str, Arrays], Contestant | None]] = {
+LIBRARIES: dict[str, Callable[[Case, str, str, Arrays], Entrant | None]] = {
+    "astride": astride,
     "torch": torch,
     "torch_last": torch_last,
     "onnxruntime": onnxruntime,

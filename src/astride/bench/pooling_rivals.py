@@ -1,6 +1,6 @@
 """The same poolings in other libraries, as calls that allocate their results: the pooling benchmark times them beside astride's.
 
-A contestant is a function (case, layout, what, x, dy) -> call, or None where the library has no such pooling. `what` is
+A library is a function (case, layout, what, x, dy) -> call, or None where the library has no such pooling. `what` is
 "forward", "argmax" (forward, keeping what backward needs) or "backward". A call returns y, or dx, in the layout it was given.
 """
 
@@ -11,36 +11,41 @@ from typing import Any
 
 import numpy as np
 
+from .field import Call
 from .pooling_cases import Case
-from .race import Call, threads
+from .race import threads
+
+
+def plan_of(case: Case, layout: str) -> Any:
+    """The plan of a case."""
+    from ..ops._run import plan
+
+    return plan(case.op, case.shape(layout), layout=layout, **case.options)
+
+
+def out_shape(case: Case, layout: str) -> tuple[int, ...]:
+    """The shape of y in a layout."""
+    shape: tuple[int, ...] = plan_of(case, layout).output_shape(case.shape(layout))
+    return shape
 
 
 def astride(case: Case, layout: str, what: str, x: Any, dy: Any) -> Call:
     """This package, through its dispatcher."""
-    from .. import dispatch
-    from ..ops._run import plan as make_plan
-
-    plan = make_plan(case.op, x.shape, layout=layout, **case.options)
-    if what != "backward":
-        return lambda: dispatch.forward(plan, x, save=what == "argmax", backend="cpu")[0]
-    _, saved = dispatch.forward(plan, x, save=True, backend="cpu")
-    assert saved is not None
-    kept = saved
-    return lambda: dispatch.backward(plan, dy, kept)[0]
+    return _through(case, layout, what, x, dy, "cpu")
 
 
 def im2col(case: Case, layout: str, what: str, x: Any, dy: Any) -> Call | None:
     """The ladder's rung below the kernels, where it takes seconds at most."""
-    from .. import dispatch
-    from ..ops._run import plan as make_plan
+    return _through(case, layout, what, x, dy, "reference:im2col") if x.size <= 1 << 20 else None
 
-    if x.size > 1 << 20:
-        return None
-    plan = make_plan(case.op, x.shape, layout=layout, **case.options)
-    name = "reference:im2col"
+
+def _through(case: Case, layout: str, what: str, x: Any, dy: Any, backend: str) -> Call:
+    from .. import dispatch
+
+    plan = plan_of(case, layout)
     if what != "backward":
-        return lambda: dispatch.forward(plan, x, save=what == "argmax", backend=name)[0]
-    _, saved = dispatch.forward(plan, x, save=True, backend=name)
+        return lambda: dispatch.forward(plan, x, save=what == "argmax", backend=backend)[0]
+    _, saved = dispatch.forward(plan, x, save=True, backend=backend)
     assert saved is not None
     kept = saved
     return lambda: dispatch.backward(plan, dy, kept)[0]
@@ -187,6 +192,14 @@ def opencv(case: Case, layout: str, what: str, x: Any, dy: Any) -> Call | None:
     return call
 
 
-RIVALS = {"torch": torch, "onnxruntime": onnxruntime, "openvino": openvino, "jax": jax, "opencv": opencv}
+LIBRARIES = {
+    "astride": astride,
+    "im2col": im2col,
+    "torch": torch,
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+    "jax": jax,
+    "opencv": opencv,
+}
 MODULES = {"opencv": "cv2"}
 """Where a library's module has another name."""

@@ -1,4 +1,4 @@
-"""Calls of several libraries timed in turns, row by row, and the record of it: what the benchmarks of operators share.
+"""Rows of a benchmark beside other libraries, and the record of them: what the benchmarks of operators share.
 
 A `Benchmark` says what its rows are: cases, layouts, directions, numbers of threads. Each number of threads has a process of
 its own, since only at its start can all libraries be told. A run that was interrupted goes on where it stopped, if it is given
@@ -12,12 +12,10 @@ import json
 import math
 import os
 import platform
-import random
 import re
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,29 +23,32 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from .field import Field, Lineup, field, spread
+
 Row = dict[str, Any]
-Call = Callable[[], Any]
 
 LAYOUTS = {"nchw": "channels_first", "nhwc": "channels_last"}
 
-SHORTEST = 3e-4
-"""Seconds that one turn of one contestant takes at least: shorter calls are repeated within it."""
-
 MAIN = "from astride.bench.race import child; child()"
+
+KEEPING = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32), "MALLOC_TOP_PAD_": str(1 << 26)}
+"""Variables by which glibc keeps memory that was freed. Otherwise a library whose results are large can spend half of its time on
+pages that it gave back and asks for again; whether it does depends on what its process did before."""
+
+_GROUP: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
-    """What a benchmark measures. `timed(case, layouts, what, rivals, seconds)` gives one row a layout, `takes(case, what)`
+class Benchmark(Lineup):
+    """What a benchmark measures. `timed(case, layouts, what, field, seconds)` gives one row a layout, `takes(case, what)`
     says whether a case has that row, `fails(row)` whether astride was too slow, `line(row)` is a row for people."""
 
     name: str
     whats: tuple[str, ...]
     cases: Sequence[Any]
     seconds: float
-    installed: Callable[[], dict[str, str]]
     takes: Callable[[Any, str], bool]
-    timed: Callable[[Any, Sequence[str], str, Sequence[str], float], dict[str, Row]]
+    timed: Callable[[Any, Sequence[str], str, Field, float], dict[str, Row]]
     fails: Callable[[Row], bool]
     line: Callable[[Row], str]
 
@@ -98,8 +99,9 @@ def rows(name: str, words: Sequence[str], threads: Iterable[int]) -> Iterator[Ro
             print(f"no {count} processors here", file=sys.stderr)
             continue
         command = [sys.executable, "-c", MAIN, name, *words, "--threads", str(count)]
-        environment = {**os.environ, "OMP_NUM_THREADS": str(count), "OPENBLAS_NUM_THREADS": str(count)}
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        environment = {**os.environ, **KEEPING, "OMP_NUM_THREADS": str(count), "OPENBLAS_NUM_THREADS": str(count)}
+        # A group of its own: if it is killed, the system wakes and ends the processes that it had stopped.
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, **_GROUP) as process:
             assert process.stdout is not None
             try:
                 for text in process.stdout:
@@ -122,17 +124,17 @@ def child() -> None:
     from .. import settings
 
     settings.configure(threads=count)
-    versions = {"astride": version("astride"), **about.installed()}
-    head = {"benchmark": about.name, "run": options.run, "commit": commit(), "machine": processor(), "versions": versions}
     seconds = 0.16 * about.seconds if options.quick else options.seconds
-    for case, what, wanted in _groups(about, options, head["commit"]):
-        found = about.timed(case, wanted, what, list(versions)[1:], seconds)
-        for layout, measured in found.items():
-            row = {**head, "case": case.name, "layout": layout, "what": what, "threads": count, **measured}
-            print(json.dumps(row), flush=True)
-            if options.record:
-                with open(options.record, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
+    at = commit()
+    with field(about) as entered:
+        head = {"benchmark": about.name, "run": options.run, "commit": at, "machine": processor(), "versions": entered.versions}
+        for case, what, wanted in _groups(about, options, at):
+            for layout, measured in about.timed(case, wanted, what, entered, seconds).items():
+                row = {**head, "case": case.name, "layout": layout, "what": what, "threads": count, **measured}
+                print(json.dumps(row), flush=True)
+                if options.record:
+                    with open(options.record, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(row) + "\n")
 
 
 def _groups(about: Benchmark, options: argparse.Namespace, at: str) -> Iterator[tuple[Any, str, list[str]]]:
@@ -150,43 +152,6 @@ def _groups(about: Benchmark, options: argparse.Namespace, at: str) -> Iterator[
             wanted = [layout for layout in wanted if not options.fails_of or keys[layout][:-1] in failed]
             if wanted:
                 yield case, what, wanted
-
-
-def turns(calls: dict[str, Call], seconds: float) -> dict[str, list[float]]:
-    """Seconds of each call, turn by turn: everyone in every turn, each time in another order.
-
-    What a library leaves running behind a call falls on whoever comes next, so nobody always follows the same one. Whoever
-    takes a fifth of the row's time for one call takes part in three turns only.
-    """
-    repeats, slow = {}, set()
-    for name, call in calls.items():
-        call()
-        begin = time.perf_counter()
-        call()
-        took = time.perf_counter() - begin
-        repeats[name] = max(int(SHORTEST / max(took, 1e-7)), 1)
-        if took > seconds / 5:
-            slow.add(name)
-    order, shuffled = list(calls), random.Random(0)
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or min(map(len, times.values())) < 3:
-        for name in order:
-            call, count = calls[name], repeats[name]
-            if name in slow and len(times[name]) >= 3:
-                continue
-            begin = time.perf_counter()
-            for _ in range(count):
-                call()
-            times[name].append((time.perf_counter() - begin) / count)
-        shuffled.shuffle(order)
-    return times
-
-
-def spread(times: Sequence[float]) -> float:
-    """Half the distance between the quartiles, over the median."""
-    low, middle, high = statistics.quantiles(times, n=4)
-    return (high - low) / 2 / middle
 
 
 def beside(own: Sequence[float], rivals: Mapping[str, Sequence[float]]) -> Row:
@@ -295,17 +260,20 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else int(os.environ.get("OMP_NUM_THREADS", "1"))
 
 
-def installed(names: Iterable[str], modules: Mapping[str, str]) -> dict[str, str]:
-    """Those of these libraries that are here, with their versions; `modules` has the names of modules called otherwise."""
-    found = {}
-    for name in names:
-        try:
-            module = import_module(modules.get(name, name))
-            if name == "onnxruntime":
-                import_module("onnx")
-        except ImportError:
-            continue
-        found[name] = str(module.__version__).split("-")[0]
-        if name == "torch":
-            module.set_num_threads(threads())
-    return found
+def library_version(modules: Mapping[str, str], name: str) -> str | None:
+    """A library's version, None where it is not installed; `modules` has the names of modules called otherwise. It learns how
+    many threads it may use."""
+    if name == "astride":
+        from .. import settings
+
+        settings.configure(threads=threads())
+        return version("astride")
+    try:
+        module = import_module(modules.get(name, name))
+        if name == "onnxruntime":
+            import_module("onnx")
+    except ImportError:
+        return None
+    if module.__name__ == "torch":
+        module.set_num_threads(threads())
+    return str(module.__version__).split("-")[0]
