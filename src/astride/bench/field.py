@@ -125,13 +125,13 @@ class Apart:
 
         Raises RuntimeError: it failed there, or the process ended.
         """
-        self._signal("SIGCONT")
         try:
+            self._signal("SIGCONT")
             self.connection.send((word, arguments))
             good, found = self.connection.recv()
+            self._signal("SIGSTOP")
         except (EOFError, OSError) as error:
             raise RuntimeError(f"the process of {self.library} ended") from error
-        self._signal("SIGSTOP")
         if not good:
             raise RuntimeError(f"{self.library}: {found}")
         return found
