@@ -18,6 +18,7 @@ from . import (
     conv_planar,
     conv_planes,
     conv_slabs,
+    conv_subpixel,
     conv_tuned,
     conv_weights_packed,
     depthwise_first,
@@ -69,6 +70,12 @@ def _slabs(s: Situation) -> str | None:
     return None if conv_slabs.takes(s.relation, s.images) else "slabs do not fit into scratch memory"
 
 
+def _subpixel(s: Situation) -> str | None:
+    if not conv_subpixel.takes(s.relation, s.images, s.first):
+        return "pixels do not lie apart, or cells of windows are not whole"
+    return None if conv_subpixel.better(s.relation) else "phases fill vectors by themselves"
+
+
 def _columns(s: Situation) -> str | None:
     if not s.first:
         return "channels come last"
@@ -93,6 +100,7 @@ GATHER = (
     Way("depthwise moved", "small groups, channels moved into lanes in blocks", _planar(depthwise_moved.takes, NO_ROWS)),
     Way("depthwise rows", "small groups, channels as lanes", _rows),
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd)),
+    Way("sub-pixel", "direct sums of products, all phases of a column as channels", _subpixel),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns),
     Way("slabs", "direct sums of products, x packed in slabs", _slabs),
     Way("tiles", "direct sums of products", lambda s: None),

@@ -26,6 +26,7 @@ from . import (
     conv_planar,
     conv_planes,
     conv_slabs,
+    conv_subpixel,
     conv_weights_packed,
     depthwise_first,
     depthwise_last,
@@ -39,7 +40,12 @@ from .conv_pack import packed, packed_bias
 from .conv_weights import weights_gradient
 from .conv_windows import MOST, most_classes, stretched_back
 
-PLANAR = {"planes": conv_planes, "depthwise planes": depthwise_first, "depthwise moved": depthwise_moved}
+PLANAR = {
+    "planes": conv_planes,
+    "depthwise planes": depthwise_first,
+    "depthwise moved": depthwise_moved,
+    "sub-pixel": conv_subpixel,
+}
 """Who computes channels first where they lie."""
 
 NARROW, WIDE = ("float16", "bfloat16"), ("float32", "float64")
@@ -150,7 +156,7 @@ def _gathered(
     first = plan.layout is Layout.CHANNELS_FIRST
     way = conv_choice.gathering(how, len(x), first)
     residual = None if residual is None else memory.contiguous(residual, wide)
-    if way in PLANAR:
+    if first and way in PLANAR:
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
         x, w = memory.contiguous(x, wide), memory.contiguous(w, wide)
         PLANAR[way].compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
@@ -199,6 +205,9 @@ def _channels_last(
     """Compute a relation, channels last, all arrays contiguous and of the type kernels compute in."""
     if way == "depthwise rows":
         depthwise_last.compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
+        return
+    if way == "sub-pixel":
+        conv_subpixel.compute_last(how, x, w, b, y, epilogue=epilogue, residual=residual)
         return
     weights, bias = packed(how, w), packed_bias(how, b, y.dtype)
     if way == "winograd":

@@ -65,3 +65,25 @@ def _woven(f: Function, kind: str, size: int, lanes: int) -> None:
             f.store(f.shuffle(*pairs, range(FEW)), f.at(y, f.y_row * k))
     with f.loop(whole, f.columns) as column, f.loop(0, f.rows) as row:
         f.store(f.load(kind, f.at(f.x, row * f.x_row + column * size)), f.at(f.y, column * f.y_row + row * size))
+
+
+NEAR = 64
+"""Rows that stay near while all columns are taken of them."""
+
+
+def folder(kind: str, fold: int) -> Function:
+    """The function `move_folded`, with the arguments of `move`, of groups of `fold` numbers side by side, which stay so: y's
+    rows are columns of groups. Nothing is written behind y's rows."""
+    size = BITS[kind] // 8 * fold
+    f = Function("move_folded", private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64", room="i64")
+    with f.loop(0, f.rows, NEAR) as first, f.loop(0, f.columns) as column:
+        end = f.smaller(first + NEAR, f.rows)
+        x, y = f.at(f.x, column * size), f.at(f.y, column * f.y_row)
+        whole = first + (end - first) // 4 * 4
+        for begin, step in ((first, 4), (whole, 1)):
+            with f.loop(begin, whole if step > 1 else end, step) as row:
+                from_, to = f.at(x, row * f.x_row), f.at(y, row * size)
+                groups = [f.load(vector(fold, kind), f.at(from_, f.x_row * k)) for k in range(step)]
+                for k, group in enumerate(groups):
+                    f.store(group, f.at(to, k * size))
+    return f

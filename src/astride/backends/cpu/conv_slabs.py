@@ -22,7 +22,7 @@ from . import slots
 from .cache import functions
 from .contraction import Contraction, Tiles
 from .conv_gather import B_FIRST, CLASS, TAKEN, WINDOWS, Pixels, Relation, classes_table
-from .conv_move import mover
+from .conv_move import folder, mover
 from .conv_windows import classes_of
 from .edges import taps_inside
 from .ending import bits, finish_lines, without_residual, words
@@ -104,12 +104,14 @@ def compute(
     *,
     epilogue: Epilogue | None = None,
     residual: Array | None = None,
+    fold: int = 1,
 ) -> None:
-    """y (N, outputs, *out) from x (N, inputs, *size), contiguous and of the relation's dtype; weights and bias are packed."""
+    """y (N, outputs, *out) from x (N, inputs, *size), contiguous and of the relation's dtype; weights and bias are packed. With
+    `fold` y is (N, outputs / fold, *out * fold): a pixel's channels are so many columns of one (conv_subpixel.py)."""
     if not y.size:
         return
     how = bits(epilogue, residual)
-    found = schedule(relation, len(x), how)
+    found = schedule(relation, len(x), how, fold)
     block, memory = slots.block(found.slot, -(-found.units // found.taken), address_of(bias), *words(epilogue, residual, y))
     places = (address_of(x), address_of(packed), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, found.units, found.taken)
@@ -187,10 +189,10 @@ def _slot(relation: Relation, cut: Cut) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=512)
-def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
-    """How a relation is computed over so many images; `how` is for the tiles."""
+def schedule(relation: Relation, images: int, how: int = 0, fold: int = 1) -> Schedule:
+    """How a relation is computed over so many images; `how` is for the tiles, `fold` for unpacking."""
     spec, cut = relation.spec, _cut(relation, images)
-    (address,) = functions("conv_slabs", spec, lambda: slabs_kernel(spec, machine()), ("slabs",))
+    (address,) = functions("conv_slabs", (spec, fold), lambda: slabs_kernel(spec, machine(), fold), ("slabs",))
     groups, inputs, outputs = relation.parts
     axes, (x_inner, y_inner), block = _axes(relation), _inner(relation, cut.axis), spec.block(machine())
     x_pixel, y_pixel = _x_pixel(relation), _y_pixel(relation)
@@ -233,8 +235,8 @@ def _jobs(relation: Relation, table: Numbers, axis: int, start: int, end: int) -
     return jobs[jobs[:, 2] > 0].astype(np.int64)
 
 
-def slabs_kernel(spec: Contraction, machine: Machine) -> str:
-    """The module of `slabs`: a is x, b the packed weights, c the call's block, d is y."""
+def slabs_kernel(spec: Contraction, machine: Machine, fold: int = 1) -> str:
+    """The module of `slabs`: a is x, b the packed weights, c the call's block, d is y, whose columns are `fold` a pixel."""
     f, tiles = kernel_function("slabs"), Tiles(spec, machine)
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     slabs, jobs, classes = (f.at(f.geometry, f.field(f.geometry, len(FIELDS) + k)) for k in range(3))
@@ -246,7 +248,7 @@ def slabs_kernel(spec: Contraction, machine: Machine) -> str:
         group, image = rest % get["groups"], rest // get["groups"] * get["together"]
         images = f.smaller(get["images"] - image, get["together"])
         numbers = [f.load("i64", f.at(slab, 8 * k)) for k in range(SLAB)]
-        whole = _Unit(f, spec, tiles.block * spec.bytes, get, numbers, (image, images, group))
+        whole = _Unit(f, spec, tiles.block * spec.bytes, get, numbers, (image, images, group), fold)
         whole.pack(memory)
         first = part * get["part"]
         with f.loop(first, f.smaller(first + get["part"], get["blocks"])) as block:
@@ -261,7 +263,8 @@ def slabs_kernel(spec: Contraction, machine: Machine) -> str:
                 pixels.compute(row, (start, start + count * images), (x, b, bias, y), lanes, ending)
             whole.unpack(memory, block * tiles.block, lanes)
     slots.give_back(f, f.c, number)
-    return module(f, slots.taker(), mover(spec.kind, machine), *tiles.functions)
+    unpackers = [folder(spec.kind, fold)] if fold > 1 else []
+    return module(f, slots.taker(), mover(spec.kind, machine), *unpackers, *tiles.functions)
 
 
 class _Unit:
@@ -275,8 +278,10 @@ class _Unit:
         get: dict[str, Value],
         slab: list[Value],
         place: tuple[Value, Value, Value],
+        fold: int,
     ) -> None:
         """`width` is the bytes of a pixel of a block of y; the place is the first image, how many there are, and the group."""
+        self.fold = fold
         self.f, self.get, self.bytes, self.width = f, get, spec.bytes, width
         self.kind = vector(spec.lanes(machine()), spec.kind)
         self.low, self.high, self.start, self.end = slab[:4]
@@ -306,7 +311,9 @@ class _Unit:
         inner = get["y_inner"] // self.width
         with f.loop(0, self.images) as nth:
             plane = ((self.image + nth) * get["groups"] + self.group) * get["outputs"] + channel
-            y = f.at(f.d, plane * get["y_channel"] + self.start * inner * self.bytes)
+            y = f.at(f.d, plane * get["y_channel"] + self.start * inner * (self.bytes * self.fold))
             of, rows = f.at(f.at(memory, get["y_slot"]), nth * get["y_image"]), (self.end - self.start) * inner
-            f.call("void", "move", of, y, rows, lanes, f.value("i64", self.width), get["y_channel"], f.value("i64", 0))
-            finish_lines(f, self.kind, get["how"], f.at(f.c, 8 * (BIAS + 1)), y, (lanes, rows, get["y_channel"]))
+            channels, apart = lanes // self.fold, get["y_channel"] * self.fold
+            move = "move" if self.fold == 1 else "move_folded"
+            f.call("void", move, of, y, rows, channels, f.value("i64", self.width), apart, f.value("i64", 0))
+            finish_lines(f, self.kind, get["how"], f.at(f.c, 8 * (BIAS + 1)), y, (channels, rows * self.fold, apart))
