@@ -99,8 +99,8 @@ def test_it_is_taken_where_channels_are_few() -> None:
     shape, w_shape = (1, 21, 16, 16), (21, 17, 4, 4)
     plan = astride.plan("conv_transpose", shape, w_shape=w_shape, stride=2)
     assert conv_choice.gathering(relation(plan, False), 1, True) == "sub-pixel"
-    others: list[dict[str, Any]] = [{"stride": 2, "padding": 1}, {"stride": 3}, {"stride": 2, "groups": 3}, {"stride": 2, "dilation": 2}]
-    for given in others:
+    cut: list[dict[str, Any]] = [{"padding": 1}, {"stride": 3}, {"groups": 3}, {"dilation": 2}]
+    for given in [{"stride": 2, **one} for one in cut]:
         plan = astride.plan("conv_transpose", shape, w_shape=(21, 18 // given.get("groups", 1), 4, 4), **given)
         assert not conv_subpixel.takes(relation(plan, False), 1, True), given
 
