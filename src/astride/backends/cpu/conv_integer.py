@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from ..memory import contiguous
 from ..protocol import Array, Arrays, Kernel, Saved
 from . import conv_directions, conv_integer_cut, slots
 from .conv_integer_alone import order
-from .conv_integer_cut import QUAD, cut_of, schedule, shape_of, spec_of
+from .conv_integer_cut import QUAD, Cut, Integers, Schedule, cut_of, schedule, shape_of, spec_of
 from .kept import kept
 from .workers import address_of, run
 
@@ -80,101 +82,143 @@ def _compute(
 ) -> None:
     """Contiguous y from contiguous x; `zeros` are x's zero point, w's and y's."""
     threads = settings.threads()
-    found = schedule(plan, 1 if threads == 1 else -(-UNITS * threads // len(x)))
+    way = prepared(plan, 1 if threads == 1 else -(-UNITS * threads // len(x)))
     flip = 128 if plan.dtype == "int8" else 0
-    p = _number(zeros[0]) + flip
-    weights = kept(w, ("quads", plan), lambda: _weights(plan, w))
-    total = kept(w, ("total", plan.w_dtype), lambda: _signed(plan, w).reshape(len(w), -1).sum(1, dtype=np.int64))
-    constant, less, ones = total * -p, None, None
-    if zeros[1] is not None:
-        q = zeros[1].reshape(-1).astype(np.int64) - (128 if plan.w_dtype == "uint8" else 0)
-        if q.any():
-            constant += math.prod(plan.weight_shape[1:]) * p * q
-            less, ones = _lanes(plan, np.broadcast_to(q, total.shape).astype(np.int32)), _ones(plan)
-    elif plan.w_dtype == "uint8":
-        constant += math.prod(plan.weight_shape[1:]) * p * -128
-        less, ones = _lanes(plan, np.full(total.shape, -128, np.int32)), _ones(plan)
-    if b is not None:
-        constant += b
-    begin = _lanes(plan, constant.astype(np.int32))
-    scale, limits = _scaled(plan, scales, zeros[2])
-    end = address_of(x) + x.nbytes
+    p, q = _number(zeros[0]) + flip, _bytes(zeros[1])
+    weights = kept(w, ("quads", way.packing), lambda: _weights(plan, w))
+    totals = weights[weights.size - 4 * plan.out_channels :]
+    begin, less, ones = _beginning(way.packing, totals.tobytes(), p, q, _bytes(b))
+    scale = None
+    limits: tuple[int, ...] = ()
+    if plan.quantised:
+        x_scale, w_scale, y_scale = (_bytes(a) for a in scales)
+        scale, limits = _scale(way.packing, x_scale, w_scale, y_scale), _limits(plan.y_dtype, _number(zeros[2]))
     tables = [0 if a is None else address_of(a) for a in (begin, scale, less, ones)]
-    units = found.units * len(x)
-    block, memory = slots.block(found.slot, -(-units // found.taken), *tables, end, flip, p, *limits)
+    found, units = way.schedule, way.schedule.units * len(x)
+    block, memory = slots.block(found.slot, -(-units // found.taken), *tables, address_of(x) + x.nbytes, flip, p, *limits)
     places = (address_of(x), address_of(weights), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, units, found.taken)
-    del memory, begin, scale, less, ones
+    del memory, begin, scale, less, ones  # all this must live until here
 
 
-def _scaled(plan: IntegerConvPlan, scales: Sequence[Array | None], y_zero: Array | None) -> tuple[Array | None, tuple[int, ...]]:
-    """The scale of each lane; and as words the limits of what is left of y's zero point, float64, and that."""
-    if not plan.quantised:
-        return None, ()
-    x_scale, w_scale, y_scale = scales
-    assert x_scale is not None and w_scale is not None and y_scale is not None
+@dataclass(frozen=True, eq=False, slots=True)
+class Packing:
+    """How numbers of output channels lie for the kernel of a plan. Equal to itself only."""
+
+    plan: IntegerConvPlan
+    spec: Integers
+    cut: Cut
+    shape: tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prepared:
+    """All that is known of a call beforehand."""
+
+    packing: Packing
+    schedule: Schedule
+
+
+@lru_cache(maxsize=512)
+def _packing(plan: IntegerConvPlan) -> Packing:
+    return Packing(plan, spec_of(plan), cut_of(plan), shape_of(plan))
+
+
+@lru_cache(maxsize=512)
+def prepared(plan: IntegerConvPlan, wanted: int) -> Prepared:
+    """What is known of a plan whose images should have so many units."""
+    return Prepared(_packing(plan), schedule(plan, wanted))
+
+
+@lru_cache(maxsize=256)
+def _beginning(
+    packing: Packing, totals: bytes, p: int, q: bytes | None, b: bytes | None
+) -> tuple[Array, Array | None, Array | None]:
+    """What sums begin with; and if zero points of w are not 0, these in lanes, and quads of ones. `totals` are the sums of each
+    output channel's weights, `q` zero points of w, in its dtype."""
+    plan = packing.plan
+    total, kind = np.frombuffer(totals, np.int32).astype(np.int64), np.dtype(plan.w_dtype)
+    less = np.zeros(1, np.int64) if q is None else np.frombuffer(q, kind).astype(np.int64)
+    less = less - (128 if plan.w_dtype == "uint8" else 0)
+    constant = (math.prod(plan.weight_shape[1:]) * less - total) * p
+    if b is not None:
+        constant = constant + np.frombuffer(b, np.int32)
+    begin = _lanes(packing, constant.astype(np.int32))
+    if not less.any():
+        return begin, None, None
+    return begin, _lanes(packing, np.broadcast_to(less, total.shape).astype(np.int32)), _ones(packing)
+
+
+@lru_cache(maxsize=256)
+def _scale(packing: Packing, x_scale: bytes, w_scale: bytes, y_scale: bytes) -> Array:
+    """The scale of each lane."""
+    x, w, y = (np.frombuffer(scale, np.float32) for scale in (x_scale, w_scale, y_scale))
     with np.errstate(all="ignore"):
-        scale = (x_scale.reshape(-1) * w_scale.reshape(-1) / y_scale.reshape(-1)).astype(np.float32)
-    each = scale if len(scale) == plan.out_channels else np.broadcast_to(scale, (plan.out_channels,))
-    return _lanes(plan, each), _limits(plan.y_dtype, _number(y_zero))
+        scale = x * w / y
+    return _lanes(packing, np.broadcast_to(scale, (packing.plan.out_channels,)))
 
 
 @lru_cache(maxsize=512)
 def _limits(dtype: str, zero: int) -> tuple[int, ...]:
+    """Limits of what is left of y's zero point, float64, and that, as words."""
     limits = np.iinfo(dtype)
     return (*np.array([limits.min - zero, limits.max - zero], np.float64).view(np.int64).tolist(), zero)
 
 
-def _lanes(plan: IntegerConvPlan, each: Array) -> Array:
+def _lanes(packing: Packing, each: Array) -> Array:
     """A number of each output channel in the lanes of packed blocks, zeros where there is no channel."""
-    groups, blocks, _, _, block = shape_of(plan)
-    of_group = plan.out_channels if spec_of(plan).alone else plan.out_channels // plan.groups
-    if groups * blocks * block == plan.out_channels and not spec_of(plan).alone:
-        return np.ascontiguousarray(each)
-    if spec_of(plan).alone:
-        made = np.zeros(groups * block, each.dtype)
-        made[:of_group] = each
-        return np.ascontiguousarray(made.reshape(groups, block)[:, order(block)])
-    made = np.zeros((groups, blocks * block), each.dtype)
-    made[:, :of_group] = each.reshape(groups, of_group)
-    return made
+    groups, blocks, _, _, block = packing.shape
+    alone = packing.spec.alone
+    sets, of_set = (1, len(each)) if alone else (groups, len(each) // groups)
+    made = np.zeros((sets, groups * blocks * block // sets), each.dtype)
+    made[:, :of_set] = each.reshape(sets, of_set)
+    return np.ascontiguousarray(made.reshape(groups, block)[:, order(block)]) if alone else made
 
 
-@lru_cache(maxsize=512)
-def _ones(plan: IntegerConvPlan) -> Array:
+def _ones(packing: Packing) -> Array:
     """Quads of ones where a run of taps has numbers, zeros behind its end."""
-    cut = cut_of(plan)
-    length = math.prod(axis.kernel for axis in cut.axes)
-    if not spec_of(plan).alone:
-        length = cut.inputs * (cut.axes[2].kernel if cut.run else 1)
+    cut = packing.cut
+    length = cut.inputs * (cut.axes[2].kernel if cut.run else 1)
+    if packing.spec.alone:
+        length = math.prod(axis.kernel for axis in cut.axes)
     made = np.zeros(-(-length // QUAD) * QUAD, np.uint8)
     made[:length] = 1
     return made
 
 
 def _weights(plan: IntegerConvPlan, w: Array) -> Array:
-    """Signed bytes as kernels read them, zeros where runs and blocks end."""
+    """Signed bytes as kernels read them, zeros where runs and blocks end; behind them the sum of each output channel, int32."""
+    signed = w if plan.w_dtype == "int8" else (w ^ np.uint8(128)).view(np.int8)
+    totals = signed.reshape(len(w), math.prod(w.shape[1:])).sum(1, dtype=np.int32)
+    packed = _alone(plan, signed) if spec_of(plan).alone else _summed(plan, signed)
+    return np.concatenate([packed.reshape(-1).view(np.uint8), totals.view(np.uint8)])
+
+
+def _alone(plan: IntegerConvPlan, w: Array) -> Array:
+    """(groups, quads of taps, lanes, 4)."""
+    (groups, _, quads, _, block), taps = shape_of(plan), math.prod(w.shape[2:])
+    made = np.zeros((groups * block, quads * QUAD), np.int8)
+    made[: len(w), :taps] = w.reshape(len(w), taps)
+    return np.ascontiguousarray(made.reshape(groups, block, quads, QUAD)[:, order(block)].transpose(0, 2, 1, 3))
+
+
+def _summed(plan: IntegerConvPlan, w: Array) -> Array:
+    """(groups, blocks, runs, quads, lanes, 4)."""
     cut, (groups, blocks, runs, quads, block) = cut_of(plan), shape_of(plan)
-    signed, taps = _signed(plan, w), math.prod(plan.weight_shape[2:])
-    if spec_of(plan).alone:
-        made = np.zeros((groups * block, runs * QUAD), np.int8)
-        made[: len(w), :taps] = signed.reshape(len(w), taps)
-        by_quad = made.reshape(groups, block, runs, QUAD)[:, order(block)]
-        return np.ascontiguousarray(by_quad.transpose(0, 2, 1, 3))
     run = cut.axes[2].kernel if cut.run else 1
-    parts = np.moveaxis(signed.reshape(groups, cut.outputs, cut.inputs, taps // run, run), 2, 4)
+    parts = np.moveaxis(w.reshape(groups, cut.outputs, cut.inputs, runs, run), 2, 4)
     whole = np.zeros((groups, blocks * block, runs, quads * QUAD), np.int8)
     whole[:, : cut.outputs, :, : run * cut.inputs] = parts.reshape(groups, cut.outputs, runs, run * cut.inputs)
     split = whole.reshape(groups, blocks, block, runs, quads, QUAD)
     return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
 
 
+def _bytes(array: Array | None) -> Any:
+    return None if array is None else array.tobytes()
+
+
 def _number(zero: Array | None) -> int:
     return 0 if zero is None else int(zero.reshape(-1)[0])
-
-
-def _signed(plan: IntegerConvPlan, w: Array) -> Array:
-    return w if plan.w_dtype == "int8" else (w ^ np.uint8(128)).view(np.int8)
 
 
 KERNELS = (Kernel("quads", forward, backward, declines, numpy=False),)

@@ -15,7 +15,8 @@ from ...plan import StridedAxis
 from ...plan.integer import IntegerConvPlan
 from ...plan.kinds import Layout
 from .cache import functions
-from .contraction import NEST, Contraction
+from .contraction import NEST
+from .conv_integer_tile import shapes
 from .machine import machine
 from .quads import way
 from .tables import Geometry
@@ -67,18 +68,14 @@ class Integers:
     dot: str
 
     @property
-    def tiles(self) -> Contraction:
-        return Contraction("i32", False, self.dot)
-
-    @property
     def rows(self) -> int:
         """Windows of a tile, at most."""
-        return self.tiles.rows(machine())[0]
+        return shapes(machine()).most
 
     @property
     def block(self) -> int:
         """Channels of a block: those of a tile, or the bytes of a vector where each is by itself."""
-        return machine().lanes("i8") if self.alone else self.tiles.block(machine())
+        return machine().lanes("i8") if self.alone else shapes(machine()).block
 
 
 @dataclass(frozen=True, slots=True)

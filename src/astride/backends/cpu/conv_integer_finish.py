@@ -29,12 +29,12 @@ ROUNDED = int(np.float32(ROUNDING).view(np.int32))
 
 
 def finisher(lanes: int, vectors: int, wide: bool) -> Function:
-    """The function `finish_tile(sums, places, rows, lanes, shift, scale, less, totals, words)`: rows of a tile's sums to the places in
+    """The function `finish_VECTORS(sums, places, rows, lanes, shift, scale, less, totals, words)`: rows of a tile's sums to the places in
     a table, `shift` bytes further; where lanes are fewer than a tile has, y is written exactly. `less` has a zero point a lane, or
     is null, and `totals` the sum of each row's window."""
     numbers = {"rows": "i64", "lanes": "i64", "shift": "i64"}
     tables = {"scale": "ptr", "less": "ptr", "totals": "ptr", "words": "ptr"}
-    f = Function("finish_tile", private=True, sums="ptr", places="ptr", **numbers, **tables)
+    f = Function(f"finish_{vectors}", private=True, sums="ptr", places="ptr", **numbers, **tables)
     kind, step = vector(lanes, "i32"), lanes * 4
     with f.when(f.emit("i1", f"icmp ne ptr {f.less.text}, null"), likely=False):
         less = [f.load(kind, f.at(f.less, k * step)) for k in range(vectors)]

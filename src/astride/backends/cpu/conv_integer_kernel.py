@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import slots
-from .contraction import Tiles
 from .conv_integer_alone import alone_windows
 from .conv_integer_bytes import copier, filler, turner_in, turner_out
 from .conv_integer_cut import AXES, FIELDS, Integers
 from .conv_integer_finish import BEGIN, END, FILL, FLIP, LESS, ONES, SCALE, finisher, totaller
+from .conv_integer_tile import Shapes, call_tiles, shapes, tiles
 from .conv_move import mover
 from .ir import Function, Value, module
 from .machine import Machine
@@ -20,10 +20,10 @@ from .window import kernel_function
 def integer_kernel(spec: Integers, machine: Machine) -> str:
     """The module of `integers`: a is x, b the packed weights, c the call's block, d is y. Units are (image, group, box, part of
     the group's blocks)."""
-    f, tiles = kernel_function("integers"), Tiles(spec.tiles, machine)
+    f, made = kernel_function("integers"), shapes(machine)
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     number, memory = slots.slot(f, f.c, get["slot"])
-    sums = _Sums(f, spec, tiles, get, memory)
+    sums = _Sums(f, spec, made, get, memory)
     with f.loop(f.begin, f.end) as unit:
         box = Box(f, spec, get, unit // get["parts"], memory)
         box.pack()
@@ -38,17 +38,18 @@ def integer_kernel(spec: Integers, machine: Machine) -> str:
             if spec.first:
                 box.unpack(block, lanes)
     slots.give_back(f, f.c, number)
-    return module(f, *_used(spec, tiles, machine))
+    return module(f, *_used(spec, made, machine))
 
 
-def _used(spec: Integers, tiles: Tiles, machine: Machine) -> list[Function]:
+def _used(spec: Integers, made: Shapes, machine: Machine) -> list[Function]:
     """The functions the kernel calls."""
     used = [slots.taker(), filler(), turner_in() if spec.first else copier()]
     if spec.first:
         used.append(mover("i32", machine) if spec.wide else turner_out())
     if spec.alone:
-        return [*used, alone_windows(spec, tiles.lanes)]
-    return [*used, finisher(tiles.lanes, tiles.vectors, spec.wide), totaller(tiles.lanes, spec.dot), *tiles.functions]
+        return [*used, alone_windows(spec, made.lanes)]
+    finishers = [finisher(made.lanes, vectors, spec.wide) for vectors in made.rows]
+    return [*used, *finishers, totaller(made.lanes, spec.dot), *tiles(made, spec.dot)]
 
 
 def word(f: Function, which: int, kind: str = "i64") -> Value:
@@ -185,17 +186,12 @@ def sum_of(values: Iterable[Value]) -> Value:
 class _Sums:
     """Writes the loop over a box's windows: tiles, and what becomes of their sums."""
 
-    def __init__(self, f: Function, spec: Integers, tiles: Tiles, get: dict[str, Value], memory: Value) -> None:
-        self.f, self.spec, self.tiles, self.get = f, spec, tiles, get
+    def __init__(self, f: Function, spec: Integers, made: Shapes, get: dict[str, Value], memory: Value) -> None:
+        self.f, self.spec, self.made, self.get = f, spec, made, get
         self.windows, self.results = f.at(memory, get["windows_at"]), f.at(memory, get["y_places_at"])
         self.totals = f.at(memory, get["totals_at"])
         self.nest = f.at(f.geometry, 8 * len(FIELDS))
-        self.vector_bytes = tiles.lanes * 4
-        if not spec.alone:
-            rows, step = tiles.rows[0], tiles.vectors * self.vector_bytes
-            self.sums, self.places = f.scratch("i8", rows * step, 64), f.scratch("ptr", rows)
-            for k in range(rows):
-                f.store(f.at(self.sums, k * step), f.at(self.places, k * 8))
+        self.sums = f.scratch("i8", max(rows[0] * v for v, rows in made.rows.items()) * made.lanes * 4, 64)
 
     def open(self, first: Value, last: Value, count: Value) -> None:
         """What all blocks of a box have in common: the sum of each window, if zero points of w ask for it."""
@@ -214,15 +210,22 @@ class _Sums:
         b, shift = f.at(f.b, place * get["panel"]), f.value("i64", 0) if spec.first else block * own_step(spec)
         begin, scale = (f.at(word(f, k, "ptr"), place * (spec.block * 4)) for k in (BEGIN, SCALE))
         less = f.select(word(f, LESS).ne(0), f.at(word(f, LESS, "ptr"), place * (spec.block * 4)), f.value("ptr", 0))
-        given = f.value("i64", spec.block) if spec.first else lanes
+        given = f.value("i64", spec.block) if spec.first else lanes  # scratch memory has room for all
         if spec.alone:
             places = (self.windows, self.results, count, given, shift)
             f.call("void", "alone_windows", *places, b, begin, scale, less, self.nest, f.c)
             return
-        rows, none = self.tiles.rows[0], f.value("i64", 0)
+        sizes = sorted(self.made.rows)
+        for vectors, fewer in zip(sizes, (0, *sizes), strict=False):
+            with f.when((lanes > fewer * self.made.lanes) & (lanes <= vectors * self.made.lanes)):
+                self._tiles(vectors, count, (b, begin), (given, shift, scale, less))
+
+    def _tiles(self, vectors: int, count: Value, weights: tuple[Value, Value], ending: tuple[Value, ...]) -> None:
+        """All windows, in tiles of so many vectors."""
+        f, rows = self.f, self.made.rows[vectors][0]
+        given, shift, scale, less = ending
         with f.loop(0, count, rows) as window:
             left = f.smaller(count - window, f.value("i64", rows))
-            x = f.at(self.windows, window * 8)
-            self.tiles.call(f, left, lanes, x, self.places, b, begin, self.nest, none, f.value("ptr", 0))
+            call_tiles(f, self.made, vectors, left, f.at(self.windows, window * 8), *weights, self.nest, self.sums)
             where = (f.at(self.results, window * 8), left, given, shift)
-            f.call("void", "finish_tile", self.sums, *where, scale, less, f.at(self.totals, window * 4), f.c)
+            f.call("void", f"finish_{vectors}", self.sums, *where, scale, less, f.at(self.totals, window * 4), f.c)
