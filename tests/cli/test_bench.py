@@ -86,8 +86,8 @@ def test_beside_other_libraries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         return raced(name, [])
 
     monkeypatch.setattr("astride.bench.race.rows", rows)
-    done = astride("bench", name, "--quick", "--cases", "s", "--svg", tmp_path / "race.svg")
-    assert asked == [(name, ["--cases=s", "--quick"], [1])]
+    done = astride("bench", name, "--quick", "--cases", "s", "--svg", tmp_path / "race.svg", "--record", tmp_path / "rows.jsonl")
+    assert asked == [(name, ["--cases=s", f"--record={tmp_path / 'rows.jsonl'}", "--quick"], [1])]
     assert done.lines[0] == "1 thread" and "2 threads" in done.lines
     assert done.lines[2].split() == ["stem", "forward", "NCHW", "2", "90%" if name == "convolution" else "80%", "torch", "1.50"]
     assert "NCHW data, threads 1: 1.50 times as fast in the mean of 1, at least 1.50" in done.lines
@@ -113,6 +113,7 @@ def test_answers_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
         (("bench", "ladder", "--ops", "conv", "--size", 2), "larger than the padded input", 1),
         (("bench", "ladder", "--rounds", 0), "rounds", 2),
         (("bench", "ladder", "--quick"), "not for ladder", 2),
+        (("bench", "pooling", "--record", "no/such/rows.jsonl"), "there is no folder", 2),
         (("bench", "pooling", "--kernel", 3), "is for ladder, not for pooling", 2),
         (("bench", "pooling", "--cases", "("), "regular expression", 2),
         (("bench", "convolution", "--threads", "1,0"), "from 1 on", 2),

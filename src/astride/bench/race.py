@@ -203,12 +203,16 @@ def read(path: Path | None) -> Iterator[Row]:
     yield from found.values()
 
 
-def means(found: Iterable[Row]) -> dict[tuple[Any, ...], tuple[float, float, int]]:
-    """By layout, direction and threads: the geometric mean of the ratios, the least, and how many there are."""
+GROUP = ("layout", "what", "threads")
+
+
+def means(found: Iterable[Row], by: Sequence[str] = GROUP) -> dict[tuple[Any, ...], tuple[float, float, int]]:
+    """By layout, direction and threads, or by other fields: the geometric mean of the ratios, the least, and how many there
+    are."""
     groups: dict[tuple[Any, ...], list[float]] = {}
     for row in found:
         if row["ratio"] is not None:
-            groups.setdefault((row["layout"], row["what"], row["threads"]), []).append(row["ratio"])
+            groups.setdefault(tuple(row.get(name, "") for name in by), []).append(row["ratio"])
     return {
         group: (math.exp(statistics.fmean(map(math.log, ratios))), min(ratios), len(ratios))
         for group, ratios in sorted(groups.items())
@@ -225,6 +229,8 @@ def summarise(about: Benchmark, recorded: Iterator[Row]) -> None:
     print(f"{len(by_row)} rows, runs {', '.join(map(str, runs))}; geometric means of the ratio to the best rival:")
     for (layout, what, threads), (mean, least, count) in means(found).items():
         print(f"  {layout} {what:9}{threads} threads  {mean:5.2f}   least {least:5.2f}   {count} ratios")
+    for (way, threads), (mean, least, count) in means(found, ("way", "threads")).items() if "way" in found[-1] else ():
+        print(f"  {way:20}{threads} threads  {mean:5.2f}   least {least:5.2f}   {count} ratios")
     wanted = min(len(runs), 3)
     failing = [same for same in by_row.values() if len(same) >= wanted and all(about.fails(row) for row in same)]
     print(f"failing in each of {wanted} runs or more: {len(failing)}")

@@ -21,13 +21,14 @@ EXAMPLES = (
     "astride bench ladder --ops conv --images 8 --size 16 --rounds 9 --json",
     "astride bench convolution --quick",
     "astride bench pooling --cases GoogLeNet --threads 1 --svg pooling.svg",
+    "astride bench convolution --threads 1 --record convolution.jsonl",
     "astride bench gpu --cases 3x3",
 )
 LADDER, RACES, GPU = "ladder", ("convolution", "pooling"), "gpu"
 WHAT = (LADDER, *RACES, GPU)
 FOR = {
     **dict.fromkeys(("ops", "images", "channels", "size", "kernel", "stride"), (LADDER,)),
-    **dict.fromkeys(("threads", "quick"), RACES),
+    **dict.fromkeys(("threads", "quick", "record"), RACES),
     "rounds": (LADDER, GPU),
     "cases": (*RACES, GPU),
     **dict.fromkeys(("png", "svg"), (LADDER, *RACES)),
@@ -45,6 +46,7 @@ Rounds = Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Turns
 Cases = Annotated[str | None, typer.Option("--cases", metavar="REGEX", help="Cases whose name has this in it.")]
 Threads = Annotated[str | None, typer.Option("--threads", metavar="NUMBERS", help="Numbers of threads: 1,2 by default.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Every fifth case, one thread, little time.")]
+Record = Annotated[Path | None, typer.Option("--record", metavar="FILE", help="Append a line of JSON a row to this file.")]
 Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw the times to this file.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the times to this file.")]
 
@@ -65,6 +67,7 @@ def bench(
     cases: Cases = None,
     threads: Threads = None,
     quick: Quick = False,
+    record: Record = None,
     png: Png = None,
     svg: Svg = None,
     json: Json = False,
@@ -101,7 +104,7 @@ def bench(
     if what in RACES:
         from ._races import race
 
-        race(what, _words(cases, quick), [1] if quick and threads is None else _counts(threads or "1,2"), png, svg, json)
+        race(what, _words(cases, quick, record), [1] if quick and threads is None else _counts(threads or "1,2"), png, svg, json)
         return
     from ..bench import WINDOWS, on_one_thread, problems
 
@@ -122,13 +125,16 @@ def bench(
         raise typer.Exit(1)
 
 
-def _words(cases: str | None, quick: bool) -> list[str]:
+def _words(cases: str | None, quick: bool, record: Path | None) -> list[str]:
     """The options of a benchmark, as it reads them itself."""
     try:
         re.compile(cases or "")
     except re.error as error:
         raise typer.BadParameter(f"is not a regular expression: {error}", param_hint="--cases") from error
-    return [*([] if cases is None else [f"--cases={cases}"]), *(["--quick"] if quick else [])]
+    if record is not None and not record.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {record.parent}", param_hint="--record")
+    given = {"--cases": cases, "--record": None if record is None else record.absolute()}
+    return [*(f"{option}={value}" for option, value in given.items() if value is not None), *(["--quick"] if quick else [])]
 
 
 def _counts(text: str) -> list[int]:
