@@ -33,6 +33,7 @@ CASES = [
     ((2, 4, 5, 6, 7), (9, 4, 3, 3, 3), {"padding": 1}),
     ((2, 4, 6, 9), (3, 4, 1, 1), {"stride": 2, "padding": 1}),
     ((1, 2, 3, 3), (2, 2, 2, 2), {"padding": 5, "dilation": 4}),
+    ((2, 8, 20, 9), (5, 8, 3, 3), {"padding": 6, "dilation": 6}),
 ]
 
 
@@ -42,7 +43,7 @@ def test_every_cut(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], w_shape: tuple[int, ...], given: dict[str, Any], slab: int
 ) -> None:
     monkeypatch.setattr(conv_slabs, "X_BYTES", slab)
-    monkeypatch.setattr(conv_slabs, "WORTH", 0 if slab == 1 else 64)
+    monkeypatch.setattr(conv_slabs, "WORTH", 0 if slab == 1 else conv_slabs.WORTH)
     conv_slabs._cut.cache_clear()
     conv_slabs.schedule.cache_clear()
     rng = np.random.default_rng(0)

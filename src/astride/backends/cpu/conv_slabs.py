@@ -54,6 +54,10 @@ BIAS = slots.FIRST_FREE
 X_BYTES, Y_BYTES = 3 << 17, 1 << 17
 """About as much packed x and y as a slab has."""
 
+BUDGETS, REPEATED = (1, 2, 3), 1.5
+"""Times these bytes that are tried until no more than so many times x is packed: windows of neighbouring slabs share pixels, and
+where taps lie far apart, nearly all of them."""
+
 MOST = (1 << 21) - (1 << 16)
 """Bytes of scratch that a thread may need."""
 
@@ -63,8 +67,8 @@ UNITS = 8
 TOGETHER = 2
 """How much more that may be where whole images lie in one slab: the more they are, the fuller the tiles."""
 
-WORTH = 64
-"""Products for each number that is packed, at least, where blocks are taken in parts."""
+WORTH, LEAST = 512, 2
+"""Products for each number that is packed, at least, where blocks are taken in parts; but for so many units of a call."""
 
 ALIAS = 2048
 """Bytes of which a packed pixel had better not be a multiple: places of the cache would be few."""
@@ -144,22 +148,31 @@ def _cut(relation: Relation, images: int) -> Cut:
     number = next((k for k, axis in enumerate(axes) if axis.size > 1 or axis.out > 1), 2)
     axis, (x_inner, y_inner) = axes[number], _inner(relation, number)
     x_step, y_step = x_inner * _x_pixel(relation), y_inner * _y_pixel(relation)
-    slabs, start, spans = [], 0, _spans(axis)
-    while start < axis.out:
-        end = start + 1
-        low, high = spans[start]
-        while end < axis.out:
-            a, b = min(low, spans[end][0]), max(high, spans[end][1])
-            if (b - a) * x_step > X_BYTES or (end + 1 - start) * y_step > Y_BYTES:
-                break
-            low, high, end = a, b, end + 1
-        slabs.append((min(low, high), high, start, end))
-        start = end
+    spans = _spans(axis)
+    found = [_slabs(spans, x_step, y_step, times) for times in BUDGETS]
+    read = [sum(high - low for low, high, _, _ in slabs) for slabs in found]
+    slabs = found[next((k for k, n in enumerate(read) if n <= REPEATED * axis.size), read.index(min(read)))]
     if len(slabs) != 1:
         return Cut(number, _even(slabs, spans), 1)
     low, high, _, end = slabs[0]
     room = TOGETHER * min(X_BYTES // max((high - low) * x_step, 1), Y_BYTES // max(end * y_step, 1))
     return Cut(number, slabs, -(-images // -(-images // max(room, 1))))
+
+
+def _slabs(spans: list[tuple[int, int]], x_step: int, y_step: int, times: int) -> list[tuple[int, int, int, int]]:
+    """Slabs of as many windows as so many times the bytes allow, from the bytes of a step of x and of y."""
+    slabs, start = [], 0
+    while start < len(spans):
+        end = start + 1
+        low, high = spans[start]
+        while end < len(spans):
+            a, b = min(low, spans[end][0]), max(high, spans[end][1])
+            if (b - a) * x_step > times * X_BYTES or (end + 1 - start) * y_step > times * Y_BYTES:
+                break
+            low, high, end = a, b, end + 1
+        slabs.append((min(low, high), high, start, end))
+        start = end
+    return slabs
 
 
 def _spans(axis: StridedAxis) -> list[tuple[int, int]]:
@@ -208,7 +221,7 @@ def schedule(relation: Relation, images: int, how: int = 0, fold: int = 1) -> Sc
     block_products = pixels * block * relation.taps * inputs
     units = -(-images // cut.together) * groups * len(cut.slabs)
     least = -(-WORTH * packed // max(block_products, 1))
-    part = max(relation.blocks // max(-(-UNITS // units), 1), min(least, relation.blocks), 1)
+    part = max(relation.blocks // max(-(-UNITS // units), 1), min(least, -(-relation.blocks // -(-LEAST // units))), 1)
     parts = -(-relation.blocks // part)
     x_slot, y_slot = _slot(relation, cut)
     size, out = math.prod(a.size for a in axes), math.prod(a.out for a in axes)
