@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,11 +23,12 @@ from ... import settings
 from ...errors import UnsupportedError
 from ...plan import ConvPlan
 from ...plan.integer import IntegerConvPlan
+from ...plan.kinds import Layout
 from ..memory import contiguous
 from ..protocol import Array, Arrays, Kernel, Saved
 from . import conv_directions, conv_integer_cut, slots
-from .conv_integer_alone import order
 from .conv_integer_cut import QUAD, Cut, Integers, Schedule, cut_of, schedule, shape_of, spec_of
+from .conv_integer_finish import order_of
 from .kept import kept
 from .workers import address_of, run
 
@@ -93,12 +94,35 @@ def _compute(
     if plan.quantised:
         x_scale, w_scale, y_scale = (_bytes(a) for a in scales)
         scale, limits = _scale(way.packing, x_scale, w_scale, y_scale), _limits(plan.y_dtype, _number(zeros[2]))
+        if scale is None:
+            _in_steps(plan, x, w, zeros, b, scales, y)
+            return
     tables = [0 if a is None else address_of(a) for a in (begin, scale, less, ones)]
     found, units = way.schedule, way.schedule.units * len(x)
     block, memory = slots.block(found.slot, -(-units // found.taken), *tables, address_of(x) + x.nbytes, flip, p, *limits)
     places = (address_of(x), address_of(weights), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, units, found.taken)
     del memory, begin, scale, less, ones  # all this must live until here
+
+
+def _in_steps(
+    plan: IntegerConvPlan,
+    x: Array,
+    w: Array,
+    zeros: tuple[Array | None, Array | None, Array | None],
+    b: Array | None,
+    scales: Sequence[Array | None],
+    y: Array,
+) -> None:
+    """First the sums and then what becomes of them, for scales that are infinite or no numbers: where a sum is 0 as well, y is."""
+    sums = np.empty(y.shape, np.int32)
+    _compute(replace(plan, y_dtype="int32"), x, w, (zeros[0], zeros[1], None), b, (), sums)
+    view, into = (np.moveaxis(a, 1, -1) if plan.layout is Layout.CHANNELS_FIRST else a for a in (sums, y))
+    x_scale, w_scale, y_scale = (np.empty(0) if scale is None else scale.reshape(-1) for scale in scales)
+    limits, zero = np.iinfo(plan.y_dtype), _number(zeros[2])
+    with np.errstate(all="ignore"):
+        moved = np.rint(view.astype(np.float32) * (x_scale * w_scale / y_scale).astype(np.float32)) + np.float32(zero)
+    into[...] = np.where(np.isnan(moved), 0, np.clip(moved, limits.min, limits.max)).astype(plan.y_dtype)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -150,12 +174,12 @@ def _beginning(
 
 
 @lru_cache(maxsize=256)
-def _scale(packing: Packing, x_scale: bytes, w_scale: bytes, y_scale: bytes) -> Array:
-    """The scale of each lane."""
+def _scale(packing: Packing, x_scale: bytes, w_scale: bytes, y_scale: bytes) -> Array | None:
+    """The scale of each lane; None if one is no finite number."""
     x, w, y = (np.frombuffer(scale, np.float32) for scale in (x_scale, w_scale, y_scale))
     with np.errstate(all="ignore"):
         scale = x * w / y
-    return _lanes(packing, np.broadcast_to(scale, (packing.plan.out_channels,)))
+    return _lanes(packing, np.broadcast_to(scale, (packing.plan.out_channels,))) if np.isfinite(scale).all() else None
 
 
 @lru_cache(maxsize=512)
@@ -172,7 +196,7 @@ def _lanes(packing: Packing, each: Array) -> Array:
     sets, of_set = (1, len(each)) if alone else (groups, len(each) // groups)
     made = np.zeros((sets, groups * blocks * block // sets), each.dtype)
     made[:, :of_set] = each.reshape(sets, of_set)
-    return np.ascontiguousarray(made.reshape(groups, block)[:, order(block)]) if alone else made
+    return np.ascontiguousarray(made.reshape(groups, block)[:, order_of(block)]) if alone else made
 
 
 def _ones(packing: Packing) -> Array:
@@ -199,7 +223,7 @@ def _alone(plan: IntegerConvPlan, w: Array) -> Array:
     (groups, _, quads, _, block), taps = shape_of(plan), math.prod(w.shape[2:])
     made = np.zeros((groups * block, quads * QUAD), np.int8)
     made[: len(w), :taps] = w.reshape(len(w), taps)
-    return np.ascontiguousarray(made.reshape(groups, block, quads, QUAD)[:, order(block)].transpose(0, 2, 1, 3))
+    return np.ascontiguousarray(made.reshape(groups, block, quads, QUAD)[:, order_of(block)].transpose(0, 2, 1, 3))
 
 
 def _summed(plan: IntegerConvPlan, w: Array) -> Array:

@@ -1,7 +1,7 @@
 """Integer convolution of channels that are each by themselves: four taps of a channel are a quad.
 
 Vectors of bytes, one a tap, are woven four by four, so that each lane has a channel's four taps. Weaving stays within groups of
-sixteen bytes, as instructions do: `order` says which channel a lane has.
+sixteen bytes, as instructions do: `order_of` says which channel a lane has.
 """
 
 from __future__ import annotations
@@ -9,26 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .conv_integer_cut import QUAD, Integers
-from .conv_integer_finish import ONES, Requantiser, copy_few
+from .conv_integer_finish import GROUP, ONES, Requantiser, copy_few, order_of
 from .ir import Function, Value
 from .ir_types import vector
+from .machine import Machine
 from .quads import dot
-
-GROUP = 16
-"""Bytes within which instructions weave."""
 
 TAPS = 12
 """Where the distances of taps are in the table that kernels are given: behind the number of quads, which comes first."""
 
 
-def order(bytes_: int) -> list[int]:
-    """The channel in each lane of a block's four vectors, one vector after the other."""
-    group = min(GROUP, bytes_)
-    part = group // QUAD
-    return [start + k * part + i for k in range(QUAD) for start in range(0, bytes_, group) for i in range(part)]
-
-
-def alone_windows(spec: Integers, lanes: int) -> Function:
+def alone_windows(spec: Integers, machine: Machine, lanes: int) -> Function:
     """The function `alone_windows(windows, places, count, lanes, shift, b, begin, scale, less, nest, words)`: a block of channels of
     `count` windows, from the tables of their places; `lanes` of them are written."""
     sizes = {"count": "i64", "lanes": "i64", "shift": "i64"}
@@ -37,7 +28,7 @@ def alone_windows(spec: Integers, lanes: int) -> Function:
     kind, step = vector(lanes, "i32"), lanes * 4
     quads, minus = f.load("i64", f.nest), f.emit("i1", f"icmp ne ptr {f.less.text}, null")
     begin = [f.load(kind, f.at(f.begin, k * step)) for k in range(QUAD)]
-    store = _Store(f, spec, lanes)
+    store = _Store(f, spec, machine, lanes)
     with f.loop(0, f.count) as window:
         x = f.load("ptr", f.at(f.windows, window * 8))
         sums = [f.variable(kind, value) for value in begin]
@@ -78,23 +69,23 @@ def _woven(bytes_: int, size: int, half: int) -> list[int]:
 class _Store:
     """Writes the way of a window's sums to its place, channels in order again."""
 
-    def __init__(self, f: Function, spec: Integers, lanes: int) -> None:
+    def __init__(self, f: Function, spec: Integers, machine: Machine, lanes: int) -> None:
         self.f, self.wide, self.bytes = f, spec.wide, lanes * QUAD
-        places = order(self.bytes)
-        self.back = sorted(range(self.bytes), key=places.__getitem__)
         self.room = f.scratch("i8", self.bytes * (4 if spec.wide else 1))
         self.whole = f.lanes >= self.bytes
         if not spec.wide:
-            self.requantise = Requantiser(f, f.words, lanes)
+            self.requantise = Requantiser(f, f.words, lanes, machine, spec.signed)
             self.scales = [f.load(vector(lanes, "float"), f.at(f.scale, k * lanes * 4)) for k in range(QUAD)]
 
     def __call__(self, sums: Sequence[Value], place: Value) -> None:
         f = self.f
-        done = sums if self.wide else [self.requantise(s, scale) for s, scale in zip(sums, self.scales, strict=True)]
-        joined = f.joined(done)
-        ordered = f.shuffle(joined, joined, self.back)
+        if self.wide:
+            joined, places = f.joined(sums), order_of(self.bytes)
+            done = f.shuffle(joined, joined, sorted(range(self.bytes), key=places.__getitem__))
+        else:
+            done = self.requantise.in_groups(self.requantise(sums, self.scales))
         with f.when(self.whole, likely=True) as ragged:
-            f.store(ordered, place)
+            f.store(done, place)
             with ragged.otherwise():
-                f.store(ordered, self.room)
+                f.store(done, self.room)
                 copy_few(f, self.room, place, f.lanes * 4 if self.wide else f.lanes)

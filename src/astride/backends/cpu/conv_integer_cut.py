@@ -35,8 +35,8 @@ of them; whether x is read where it lies; bytes from an image and from a channel
 a block's weights and of a thread's scratch, and where in it tables and results are; and of each axis, depth first. Behind them is
 the nest of tiles, or the number of quads and, behind that, the distances of their taps."""
 
-QUAD = 4
-"""Bytes of one lane."""
+QUAD, GROUP = 4, 16
+"""Bytes of one lane, and of the narrowest vectors that are worth it."""
 
 X_BYTES = 1 << 17
 """About as many bytes as a packed box has."""
@@ -59,12 +59,13 @@ TAKEN = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """What a kernel is written for: channels first or last, int32 results or bytes, every channel by itself or sums over
-    them, and how bytes are multiplied (quads.py)."""
+    """What a kernel is written for: channels first or last, int32 results or bytes, and whether these are signed; where every
+    channel is by itself, how many are taken at once, else 0; and how bytes are multiplied (quads.py)."""
 
     first: bool
     wide: bool
-    alone: bool
+    signed: bool
+    alone: int
     dot: str
 
     @property
@@ -74,8 +75,8 @@ class Integers:
 
     @property
     def block(self) -> int:
-        """Channels of a block: those of a tile, or the bytes of a vector where each is by itself."""
-        return machine().lanes("i8") if self.alone else shapes(machine()).block
+        """Channels of a block."""
+        return self.alone or shapes(machine()).block
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,21 @@ class Cut:
         return math.prod(box.count for box in self.boxes)
 
 
-def alone(plan: IntegerConvPlan) -> bool:
-    """Whether every channel has its own window, and no other reads it."""
-    return plan.groups == plan.in_channels == plan.out_channels > 1
+def _alone(plan: IntegerConvPlan) -> int:
+    """The channels that are taken at once where each has its own window and no other reads it; otherwise 0. Vectors need not be
+    wider than the channels are many."""
+    if not plan.groups == plan.in_channels == plan.out_channels > 1:
+        return 0
+    most = least = machine().lanes("i8")
+    while least > min(GROUP, most) and plan.groups <= least // 2:
+        least //= 2
+    return least
 
 
 @lru_cache(maxsize=512)
 def spec_of(plan: IntegerConvPlan) -> Integers:
-    return Integers(plan.layout is Layout.CHANNELS_FIRST, not plan.quantised, alone(plan), way(machine()))
+    first = plan.layout is Layout.CHANNELS_FIRST
+    return Integers(first, not plan.quantised, plan.y_dtype == "int8", _alone(plan), way(machine()))
 
 
 @lru_cache(maxsize=512)

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from . import slots
 from .conv_integer_alone import alone_windows
 from .conv_integer_bytes import copier, filler, turner_in, turner_out
-from .conv_integer_cut import AXES, FIELDS, Integers
+from .conv_integer_cut import AXES, FIELDS, QUAD, Integers
 from .conv_integer_finish import BEGIN, END, FILL, FLIP, LESS, ONES, SCALE, finisher, totaller
 from .conv_integer_tile import Shapes, call_tiles, shapes, tiles
 from .conv_move import mover
 from .ir import Function, Value, module
+from .ir_types import vector
 from .machine import Machine
 from .window import kernel_function
 
@@ -47,8 +48,8 @@ def _used(spec: Integers, made: Shapes, machine: Machine) -> list[Function]:
     if spec.first:
         used.append(mover("i32", machine) if spec.wide else turner_out())
     if spec.alone:
-        return [*used, alone_windows(spec, made.lanes)]
-    finishers = [finisher(made.lanes, vectors, spec.wide) for vectors in made.rows]
+        return [*used, alone_windows(spec, machine, spec.block // QUAD)]
+    finishers = [finisher(machine, made.lanes, vectors, spec.wide, spec.signed) for vectors in made.rows]
     return [*used, *finishers, totaller(made.lanes, spec.dot), *tiles(made, spec.dot)]
 
 
@@ -117,8 +118,19 @@ class Box:
                 with f.when(pixel.eq(get["x_channels"]), likely=True) as groups:
                     f.call("void", "copy_bytes", x, y, inside * pixel, flip)
                     with groups.otherwise(), f.loop(0, inside) as w:
-                        f.call("void", "copy_bytes", f.at(x, w * steps[2]), f.at(y, w * pixel), channels, flip)
+                        self._pixel(f.at(x, w * steps[2]), f.at(y, w * pixel), channels, flip)
         self._fill(f.at(y, inside * pixel), all_ - left - inside)
+
+    def _pixel(self, x: Value, y: Value, channels: Value, flip: Value) -> None:
+        """A group's channels of one pixel."""
+        f, block = self.f, self.spec.block
+        if not self.spec.alone:
+            f.call("void", "copy_bytes", x, y, channels, flip)
+            return
+        with f.when(channels.eq(block), likely=True) as few:
+            f.store(f.load(vector(block, "i8"), x) ^ f.splat(flip, block), y)
+            with few.otherwise():
+                f.call("void", "copy_bytes", x, y, channels, flip)
 
     def _fill(self, place: Value, pixels: Value) -> None:
         f = self.f
