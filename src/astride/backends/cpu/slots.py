@@ -8,6 +8,7 @@ what it wrote. The memory is kept from call to call, since the system clears fre
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ... import settings
 from ..memory import HUGE, Pool
 from ..protocol import Array
 from .ir import Function, Value
+from .workers import address_of
 
 SCRATCH, COUNT, FIRST_FREE = range(3)
 """Words of a block: the address of the first slot, how many there are, and what the kernel's own call has for it."""
@@ -33,10 +35,24 @@ def block(bytes_: int, units: int, *words: int) -> tuple[Array, Any]:
     the slots, which must live as long."""
     count = max(min(settings.threads(), units), 1)
     step = -(-bytes_ // 64) * 64
-    memory = _pool.empty((max(count * step, HUGE),), np.dtype(np.uint8))
+    memory = _memory(count * step)
     made = np.zeros(FLAGS + count, np.int64)
-    made[: FIRST_FREE + len(words)] = (memory.ctypes.data, count, *words)
+    made[: FIRST_FREE + len(words)] = (address_of(memory), count, *words)
     return made, memory
+
+
+_own = threading.local()
+
+
+def _memory(bytes_: int) -> Array:
+    """Memory for a call of this thread: always the same if it is no more than HUGE, for calls follow each other and nothing in
+    it is read by the next."""
+    if bytes_ > HUGE:
+        return _pool.empty((bytes_,), np.dtype(np.uint8))
+    memory: Array | None = getattr(_own, "memory", None)
+    if memory is None:
+        memory = _own.memory = _pool.empty((HUGE,), np.dtype(np.uint8))
+    return memory
 
 
 def taker() -> Function:
