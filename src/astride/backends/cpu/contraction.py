@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .ending import ADD, finisher, stored
-from .ir import Function, Value
+from .ir import Function, Value, Variable
 from .ir_types import BITS, SHORT, element, is_float, lanes, vector
 from .machine import Machine
 from .quads import dot
@@ -29,15 +29,21 @@ PIECE = 128
 NEST = 12
 """Numbers of a nest: four counts, four strides of A and four of B in bytes, the outermost loop first."""
 
+AHEAD, AHEAD_NEST = 16, NEST + 3
+"""Terms between which a tile that looks ahead asks for AHEAD lines of memory, and the numbers of its nest: the address of the
+first of these lines, the bytes from one to the next, and from the first to that of the next terms."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
     """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes. Of int32, A and
-    B are quads of bytes and C their sums; `dot` says how they are multiplied (quads.py)."""
+    B are quads of bytes and C their sums; `dot` says how they are multiplied (quads.py). Tiles that look `ahead` ask, while they
+    compute, for what will be needed later."""
 
     kind: str
     lanewise: bool = False
     dot: str = ""
+    ahead: bool = False
 
     @property
     def bytes(self) -> int:
@@ -109,7 +115,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     a, c = ([f.load("ptr", f.at(table, 8 * m)) for m in range(rows)] for table in (f.a, f.c))
     sums = [[f.variable(kind, f.load(kind, f.at(f.begin, k * step), mask=masks[k])) for k in range(vectors)] for _ in range(rows)]
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
-    add = f.variable("i64", f.how & ADD)
+    add, look = f.variable("i64", f.how & ADD), _looking(f, spec)
 
     def multiply(factor: Value, value: Value, total: Value) -> Value:
         return dot(f, spec.dot, factor, value, total) if spec.kind == "i32" else fused(f, factor, value, total)
@@ -132,7 +138,16 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 f.store(total.get(), f.at(place, k * step), mask=masks[k])
 
     def piece(a_offset: Value, b: Value, begin: Value, end: Value) -> None:
-        a_at, b_at = f.variable("i64", a_offset + begin * a_steps[3]), f.variable("ptr", f.at(b, begin * b_steps[3]))
+        a_at = f.variable("i64", _opaque(f, a_offset + begin * a_steps[3]))
+        b_at = f.variable("ptr", f.at(b, begin * b_steps[3]))
+        if not spec.ahead:
+            terms(begin, end, a_at, b_at)
+            return
+        with f.loop(begin, end, AHEAD) as first:
+            look()
+            terms(first, f.smaller(first + AHEAD, end), a_at, b_at)
+
+    def terms(begin: Value, end: Value, a_at: Variable, b_at: Variable) -> None:
         with f.loop(begin, end):
             there = b_at.get()
             values = [f.load(kind, f.at(there, k * step), mask=masks[k]) for k in range(vectors)]
@@ -156,6 +171,29 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     _nest(f, counts, a_steps, b_steps, piece, None if spec.lanewise else begin_again)
     flush(last=True)
     return f
+
+
+def _opaque(f: Function, value: Value) -> Value:
+    """The same number, of which LLVM knows nothing: else it makes a dozen addresses of it, and steps each of them in every loop
+    of a nest."""
+    return f.emit(value.type, f'call {value.type} asm "", "=r,0"({value.type} {value.text})')
+
+
+def _looking(f: Function, spec: Contraction) -> Callable[[], None]:
+    """What asks for the next lines ahead."""
+    if not spec.ahead:
+        return lambda: None
+    place = f.variable("ptr", f.load("ptr", f.at(f.nest, 8 * NEST)))
+    line, step = (f.load("i64", f.at(f.nest, 8 * (NEST + k))) for k in (1, 2))
+
+    def look() -> None:
+        here = place.get()
+        for _ in range(AHEAD):
+            prefetch(f, here, near=False)
+            here = f.at(here, line)
+        place.set(f.at(place.get(), step))
+
+    return look
 
 
 def _nest(
@@ -191,6 +229,6 @@ def fused(f: Function, a: Value, b: Value, c: Value) -> Value:
     return f.call(a.type, f"llvm.fmuladd.v{lanes(a.type)}{SHORT[element(a.type)]}", a, b, c)
 
 
-def prefetch(f: Function, place: Value, *, write: bool = False) -> None:
-    """Ask for a line of memory, which may be anywhere, before it is needed."""
-    f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3, 1)])
+def prefetch(f: Function, place: Value, *, write: bool = False, near: bool = True) -> None:
+    """Ask for a line of memory, which may be anywhere, before it is needed: into the nearest cache, or the one behind it."""
+    f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3 if near else 2, 1)])

@@ -23,10 +23,12 @@ from ..epilogue import Epilogue
 from ..protocol import Array, Arrays, Saved
 from . import (
     conv_choice,
+    conv_few,
     conv_planar,
     conv_planes,
     conv_slabs,
     conv_subpixel,
+    conv_weights_matrix,
     conv_weights_packed,
     depthwise_first,
     depthwise_last,
@@ -44,6 +46,7 @@ PLANAR = {
     "planes": conv_planes,
     "depthwise planes": depthwise_first,
     "depthwise moved": depthwise_moved,
+    "few outputs": conv_few,
     "sub-pixel": conv_subpixel,
 }
 """Who computes channels first where they lie."""
@@ -206,6 +209,9 @@ def _channels_last(
     if way == "depthwise rows":
         depthwise_last.compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
         return
+    if way == "few outputs":
+        conv_few.compute_last(how, x, w, b, y, epilogue=epilogue, residual=residual)
+        return
     if way == "sub-pixel":
         conv_subpixel.compute_last(how, x, w, b, y, epilogue=epilogue, residual=residual)
         return
@@ -223,6 +229,8 @@ def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bo
     if way == "winograd":
         tile = winograd.tile_of(how, settings.current().winograd)
         return winograd_weights.weights_gradient(how, a, c, shape, tile, first)
+    if way == "matrix":
+        return conv_weights_matrix.weights_gradient(how, a, c, shape, first)
     if way == "packed":
         return conv_weights_packed.weights_gradient(how, a, c, shape, first)
     if first:
