@@ -1,13 +1,12 @@
 """Convolution of quantised numbers beside ONNX Runtime: QLinearConv, layers of ResNet and MobileNet.
 
-x and y are unsigned bytes, w signed ones with a scale for each output channel, b int32; all but x is constant. ONNX Runtime takes
-part with both of its operators, ONNX's, whose channels come first, and its own with channels last; rows compare with the better
-one. Rounding is the same everywhere; scales are multiplied in another order, so answers may differ by one.
+x and y are unsigned bytes, w signed ones with a scale for each output channel, b int32; all but x is constant. ONNX Runtime
+takes part in each layout with the operator it has for it: ONNX's, whose channels come first, and its own with channels last.
+Rounding is the same everywhere; scales are multiplied in another order, so answers may differ by one.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -100,7 +99,8 @@ def onnxruntime(case: Case, layout: str, given: Numbers) -> Entrant:
         "ys": given.y_scale, "yz": np.uint8(Y_ZERO), "b": given.b,
     }  # fmt: skip
     pads = [pair[0] for pair in case.padding] + [pair[1] for pair in case.padding]
-    options = {"kernel_shape": case.kernel, "strides": case.stride, "pads": pads, "dilations": case.dilation, "group": case.groups}
+    options: dict[str, Any] = {"kernel_shape": case.kernel, "strides": case.stride, "pads": pads}
+    options |= {"dilations": case.dilation, "group": case.groups}
     if last:
         options |= {"channels_last": 1, "domain": "com.microsoft"}
     node = make.make_node("QLinearConv", ["x", *constants], ["y"], **options)
@@ -143,11 +143,8 @@ def timed(case: Case, layouts: Sequence[str], what: str, field: Field, seconds: 
     """The rows of one case, by layout."""
     times = field.turns(field.enter(case, layouts, what), seconds)
     found = {}
-    others: dict[str, Sequence[float]] = {}
-    for (library, _), one in times.items():
-        if library != "astride" and (library not in others or statistics.median(one) < statistics.median(others[library])):
-            others[library] = one
     for layout in layouts:
+        others = {library: one for (library, name), one in times.items() if library != "astride" and name == layout}
         row = beside(times["astride", layout], others)
         speed = case.flops / row["ms"] / 1e6
         found[layout] = rounded(row | {"GOP_per_s": speed, "differing": field.differing})

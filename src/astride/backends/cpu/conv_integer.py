@@ -114,7 +114,7 @@ def _in_steps(
     scales: Sequence[Array | None],
     y: Array,
 ) -> None:
-    """First the sums and then what becomes of them, for scales that are infinite or no numbers: where a sum is 0 as well, y is."""
+    """First the sums and then what becomes of them, for scales that are infinite or no numbers: what is none gives 0."""
     sums = np.empty(y.shape, np.int32)
     _compute(replace(plan, y_dtype="int32"), x, w, (zeros[0], zeros[1], None), b, (), sums)
     view, into = (np.moveaxis(a, 1, -1) if plan.layout is Layout.CHANNELS_FIRST else a for a in (sums, y))
@@ -192,11 +192,20 @@ def _limits(dtype: str, zero: int) -> tuple[int, ...]:
 def _lanes(packing: Packing, each: Array) -> Array:
     """A number of each output channel in the lanes of packed blocks, zeros where there is no channel."""
     groups, blocks, _, _, block = packing.shape
-    alone = packing.spec.alone
-    sets, of_set = (1, len(each)) if alone else (groups, len(each) // groups)
-    made = np.zeros((sets, groups * blocks * block // sets), each.dtype)
-    made[:, :of_set] = each.reshape(sets, of_set)
-    return np.ascontiguousarray(made.reshape(groups, block)[:, order_of(block)]) if alone else made
+    if packing.spec.alone:
+        return _in_blocks(each, groups, block)
+    made = np.zeros((groups, blocks * block), each.dtype)
+    made[:, : packing.cut.outputs] = each.reshape(groups, packing.cut.outputs)
+    return made
+
+
+def _in_blocks(each: Array, groups: int, block: int) -> Array:
+    """Channels that are by themselves (the first axis) in the order of their lanes. The last block begins early enough to be
+    full, if there are channels enough."""
+    if len(each) < block:
+        each = np.concatenate([each, np.zeros((block - len(each), *each.shape[1:]), each.dtype)])
+    first = np.minimum(np.arange(groups) * block, len(each) - block)
+    return np.ascontiguousarray(each[first[:, None] + order_of(block)])
 
 
 def _ones(packing: Packing) -> Array:
@@ -221,9 +230,9 @@ def _weights(plan: IntegerConvPlan, w: Array) -> Array:
 def _alone(plan: IntegerConvPlan, w: Array) -> Array:
     """(groups, quads of taps, lanes, 4)."""
     (groups, _, quads, _, block), taps = shape_of(plan), math.prod(w.shape[2:])
-    made = np.zeros((groups * block, quads * QUAD), np.int8)
-    made[: len(w), :taps] = w.reshape(len(w), taps)
-    return np.ascontiguousarray(made.reshape(groups, block, quads, QUAD)[:, order_of(block)].transpose(0, 2, 1, 3))
+    made = np.zeros((len(w), quads * QUAD), np.int8)
+    made[:, :taps] = w.reshape(len(w), taps)
+    return np.ascontiguousarray(_in_blocks(made.reshape(len(w), quads, QUAD), groups, block).transpose(0, 2, 1, 3))
 
 
 def _summed(plan: IntegerConvPlan, w: Array) -> Array:

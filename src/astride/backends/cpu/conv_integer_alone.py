@@ -20,8 +20,8 @@ TAPS = 12
 
 
 def alone_windows(spec: Integers, machine: Machine, lanes: int) -> Function:
-    """The function `alone_windows(windows, places, count, lanes, shift, b, begin, scale, less, nest, words)`: a block of channels of
-    `count` windows, from the tables of their places; `lanes` of them are written."""
+    """The function `alone_windows(windows, places, count, lanes, shift, b, begin, scale, less, nest, words)`: a block of channels
+    of `count` windows, from the tables of their places; `lanes` of them are written."""
     sizes = {"count": "i64", "lanes": "i64", "shift": "i64"}
     tables = dict.fromkeys(("b", "begin", "scale", "less", "nest", "words"), "ptr")
     f = Function("alone_windows", private=True, windows="ptr", places="ptr", **sizes, **tables)

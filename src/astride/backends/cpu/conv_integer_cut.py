@@ -22,18 +22,18 @@ from .quads import way
 from .tables import Geometry
 
 AXES = ("size", "out", "stride", "pad", "reach", "windows", "boxes", "x_step", "step")
-"""Fields of each axis: pixels of x and of y; as in the plan; windows of a box and how many boxes there are; and bytes from a pixel
-to the next in x, and in what windows read."""
+"""Fields of each axis: pixels of x and of y; as in the plan; windows of a box and how many boxes there are; and bytes from a
+pixel to the next in x, and in what windows read."""
 
 FIELDS = (
     *("groups", "parts", "part", "blocks", "inputs", "outputs", "x_channels", "y_channels", "direct", "x_image", "x_channel"),
     *("y_image", "y_channel", "y_pixel", "panel", "slot", "windows_at", "y_places_at", "totals_at", "y_at"),
     *(f"{name}{k}" for name in AXES for k in range(3)),
 )
-"""Fields: groups; parts that a group's blocks are taken in and blocks of one, and blocks of a group; channels of a group, and all
-of them; whether x is read where it lies; bytes from an image and from a channel to the next in x, in y also from a pixel; bytes of
-a block's weights and of a thread's scratch, and where in it tables and results are; and of each axis, depth first. Behind them is
-the nest of tiles, or the number of quads and, behind that, the distances of their taps."""
+"""Fields: groups; parts that a group's blocks are taken in and blocks of one, and blocks of a group; channels of a group, and
+all of them; whether x is read where it lies; bytes from an image and from a channel to the next in x, in y also from a pixel;
+bytes of a block's weights and of a thread's scratch, and where in it tables and results are; and of each axis, depth first.
+Behind them is the nest of tiles, or the number of quads and, behind that, the distances of their taps."""
 
 QUAD, GROUP = 4, 16
 """Bytes of one lane, and of the narrowest vectors that are worth it."""
@@ -245,13 +245,11 @@ def _fields(plan: IntegerConvPlan, spec: Integers, cut: Cut) -> list[int]:
     y_pixel, y_channel = (bytes_, pixels * bytes_) if spec.first else (plan.out_channels * bytes_, bytes_)
     x_steps, packed = _steps(size, x_pixel), _steps([box.pixels for box in cut.boxes], cut.inputs)
     places = scratch(spec, cut)
-    known = {
-        **{"groups": cut.groups, "inputs": cut.inputs, "outputs": cut.outputs, "direct": int(cut.direct)},
-        **{"x_channels": plan.in_channels, "y_channels": plan.out_channels, "x_channel": x_channel, "y_channel": y_channel},
-        **{"x_image": math.prod(size) * plan.in_channels, "y_image": pixels * plan.out_channels * bytes_, "y_pixel": y_pixel},
-        **{"slot": sum(places), "windows_at": places[0], "y_places_at": sum(places[:2])},
-        **{"totals_at": sum(places[:3]), "y_at": sum(places[:4])},
-    }
+    known = {"groups": cut.groups, "inputs": cut.inputs, "outputs": cut.outputs, "direct": int(cut.direct)}
+    known |= {"x_channels": plan.in_channels, "y_channels": plan.out_channels, "x_channel": x_channel, "y_channel": y_channel}
+    known |= {"x_image": math.prod(size) * plan.in_channels, "y_image": pixels * plan.out_channels * bytes_, "y_pixel": y_pixel}
+    known |= {"slot": sum(places), "windows_at": places[0], "y_places_at": sum(places[:2])}
+    known |= {"totals_at": sum(places[:3]), "y_at": sum(places[:4])}
     for k, (axis, box) in enumerate(zip(cut.axes, cut.boxes, strict=True)):
         of_axis = (axis.size, axis.out, axis.stride, axis.pad_lo, axis.reach, box.windows, box.count)
         steps = (x_steps[k], (x_steps if cut.direct else packed)[k])

@@ -3,9 +3,9 @@ scaled, rounded, moved and clipped to bytes.
 
     y = clip(round(float(sum) * scale) + zero)    in float32, halves to the even number, scales finite
 
-On x86 numbers of four vectors are rounded by a conversion and clipped by the instructions that pack them, sixteen bytes of each at
-a time. Elsewhere they are clipped before they are rounded, which changes nothing since limits are whole numbers; what is left
-is small enough that adding ROUNDING leaves the nearest whole number, halves to the even one, in the lowest bits.
+On x86 four vectors of numbers are rounded by a conversion and clipped by the instructions that pack them, in groups of sixteen
+bytes. Elsewhere they are clipped before they are rounded, which changes nothing since limits are whole numbers; what is left is
+small enough that adding ROUNDING leaves the nearest whole number, halves to the even one, in the lowest bits.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ ROUNDED = int(np.float32(ROUNDING).view(np.int32))
 
 
 def finisher(machine: Machine, lanes: int, vectors: int, wide: bool, signed: bool) -> Function:
-    """The function `finish_VECTORS(sums, places, rows, lanes, shift, scale, less, totals, words)`: rows of a tile's sums to the places in
-    a table, `shift` bytes further; where lanes are fewer than a tile has, y is written exactly. `less` has a zero point a lane, or
-    is null, and `totals` the sum of each row's window."""
+    """The function `finish_VECTORS(sums, places, rows, lanes, shift, scale, less, totals, words)`: rows of a tile's sums to the
+    places in a table, `shift` bytes further; where lanes are fewer than a tile has, y is written exactly. `less` has a zero
+    point a lane, or is null, and `totals` the sum of each row's window."""
     numbers = {"rows": "i64", "lanes": "i64", "shift": "i64"}
     tables = {"scale": "ptr", "less": "ptr", "totals": "ptr", "words": "ptr"}
     f = Function(f"finish_{vectors}", private=True, sums="ptr", places="ptr", **numbers, **tables)
@@ -171,8 +171,8 @@ def order_of(bytes_: int) -> list[int]:
 
 
 def totaller(lanes: int, how: str) -> Function:
-    """The function `window_total(x, nest, ones)`: the sum of the bytes that a window reads, by the nest of its quads. `ones` has a
-    quad of ones for each of a run, zeros where the run ends."""
+    """The function `window_total(x, nest, ones)`: the sum of the bytes that a window reads, by the nest of its quads. `ones` has
+    a quad of ones for each of a run, zeros where the run ends."""
     f = Function("window_total", private=True, result="i32", x="ptr", nest="ptr", ones="ptr")
     kind = vector(lanes, "i32")
     counts, steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(2))

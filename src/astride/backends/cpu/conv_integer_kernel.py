@@ -34,7 +34,6 @@ def integer_kernel(spec: Integers, machine: Machine) -> str:
         sums.open(first, last, count)
         with f.loop(first, last) as block:
             lanes = f.smaller(get["outputs"] - block * spec.block, f.value("i64", spec.block))
-            lanes = f.smaller(lanes, get["y_channels"] - (box.group * get["outputs"] + block * spec.block))
             sums.compute(box.group, block, count, lanes)
             if spec.first:
                 box.unpack(block, lanes)
@@ -77,7 +76,10 @@ class Box:
             self.low.insert(0, low)
             self.high.insert(0, low + (count - 1) * axis["stride"] + axis["reach"])
         self.group, self.image = rest % get["groups"], rest // get["groups"]
-        self.source = f.at(f.a, self.image * get["x_image"] + self.group * (get["inputs"] * get["x_channel"]))
+        # The last group of channels that are by themselves begins early enough to be full.
+        self.x_channel = f.smaller(self.group * get["inputs"], get["x_channels"] - get["inputs"])
+        self.y_channel = f.smaller(self.group * get["outputs"], get["y_channels"] - get["outputs"])
+        self.source = f.at(f.a, self.image * get["x_image"] + self.x_channel * get["x_channel"])
         self.origin = f.variable("ptr", memory)
 
     def steps(self, name: str) -> list[Value]:
@@ -107,7 +109,7 @@ class Box:
         left = f.larger(f.smaller(-self.low[2], all_), 0)
         steps = self.steps("x_step")
         x, y = f.at(self.source, d * steps[0] + h * steps[1] + start * steps[2]), f.at(place, left * pixel)
-        channels = f.smaller(get["inputs"], get["x_channels"] - self.group * get["inputs"])
+        channels = get["inputs"]
         flip = word(f, FLIP, "i8")
         self._fill(place, left)
         with f.when((inside > 0) & (channels > 0), likely=True):
@@ -144,7 +146,7 @@ class Box:
         strides = [a * b for a, b in zip(self.steps("stride"), self.steps("step"), strict=True)]
         out = self.steps("out")
         at = f.variable("i64", 0)
-        base = f.at(f.d, self.image * get["y_image"] + self.group * (get["outputs"] * get["y_channel"]))
+        base = f.at(f.d, self.image * get["y_image"] + self.y_channel * get["y_channel"])
         own = f.at(self.memory, get["y_at"])
         with f.loop(0, self.count[0]) as d, f.loop(0, self.count[1]) as h:
             x = f.variable("ptr", f.at(self.origin.get(), d * strides[0] + h * strides[1]))
@@ -170,8 +172,7 @@ class Box:
         step, bytes_ = own_step(spec), 4 if spec.wide else 1
         out, whole = self.steps("out"), self.count[2].eq(get["out2"])
         rows = f.select(whole, self.count[1] * self.count[2], self.count[2])
-        channel = self.group * get["outputs"] + block * spec.block
-        y = f.at(f.d, self.image * get["y_image"] + channel * get["y_channel"])
+        y = f.at(f.d, self.image * get["y_image"] + (self.y_channel + block * spec.block) * get["y_channel"])
         with f.loop(0, self.count[0]) as d, f.loop(0, f.select(whole, 1, self.count[1])) as h:
             own = f.at(f.at(self.memory, get["y_at"]), (d * self.count[1] + h) * self.count[2] * step)
             row = (self.first[0] + d) * out[1] + (self.first[1] + h)
