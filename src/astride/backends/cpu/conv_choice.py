@@ -16,6 +16,7 @@ from functools import lru_cache
 from ... import settings
 from . import (
     conv_planar,
+    conv_planar_weights,
     conv_planes,
     conv_slabs,
     conv_subpixel,
@@ -89,6 +90,15 @@ def _packed(s: Situation) -> str | None:
     return None if takes else "chunks are not worth packing, or do not fit into scratch memory"
 
 
+def _columns_weights(s: Situation) -> str | None:
+    if not s.first:
+        return "channels come last"
+    if not conv_planar_weights.takes(s.relation, s.images):
+        return "weights are turned round, or slabs do not fit into scratch memory"
+    better = conv_planar_weights.better(s.relation, s.images)
+    return None if better else "groups have many input channels, rows are short, or arrays small"
+
+
 NO_ROWS = "groups have many channels, or rows of windows are short or wide"
 GATHER = (
     Way(
@@ -109,6 +119,7 @@ GATHER = (
 
 WEIGHTS = (
     Way("winograd", "Winograd's form", lambda s: winograd_weights.declines(s.relation, s.images, s.winograd)),
+    Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights),
     Way("packed", "direct sums of products, from packed chunks", _packed),
     Way("tiles", "direct sums of products", lambda s: None),
 )

@@ -25,6 +25,7 @@ from . import (
     conv_choice,
     conv_few,
     conv_planar,
+    conv_planar_weights,
     conv_planes,
     conv_slabs,
     conv_subpixel,
@@ -231,6 +232,11 @@ def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bo
         return winograd_weights.weights_gradient(how, a, c, shape, tile, first)
     if way == "matrix":
         return conv_weights_matrix.weights_gradient(how, a, c, shape, first)
+    if way == "columns":
+        found = conv_planar_weights.weights_gradient(how, a, c, shape)
+        if found is not None:
+            return found
+        way = "tiles"
     if way == "packed":
         return conv_weights_packed.weights_gradient(how, a, c, shape, first)
     if first:

@@ -120,43 +120,47 @@ def hidden(relation: Relation, w: Array) -> bool:
     return bool(kept(w, "finite", lambda: np.array([np.isfinite(w).all()]))[0])
 
 
-def _axes(relation: Relation) -> tuple[StridedAxis, StridedAxis, StridedAxis]:
+def axes_of(relation: Relation) -> tuple[StridedAxis, StridedAxis, StridedAxis]:
     """Depth, height and width."""
     depth, height, width = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
     return depth, height, width
 
 
-def _reach(axis: StridedAxis, count: int) -> int:
+def reach(axis: StridedAxis, count: int) -> int:
     """Pixels from the first to the last that so many windows read."""
     return (count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1
 
 
+def over(axis: StridedAxis) -> int:
+    """Packed numbers of a phase from a window's first tap to the last."""
+    return (axis.kernel - 1) * axis.dilation // axis.stride
+
+
 @lru_cache(maxsize=512)
 def _cut(relation: Relation) -> Cut:
-    depth, height, width = _axes(relation)
+    depth, height, width = axes_of(relation)
     lanes, inputs = relation.spec.lanes(machine()), relation.parts[1]
     chunks = -(-width.out // COLUMNS)
     columns = -(-width.out // chunks)
     columns = min(-(-columns // lanes) * lanes, width.out)
-    over = (width.kernel - 1) * width.dilation // width.stride
-    pitch = (-(-(columns + over) // lanes) + 1) * lanes
+    pitch = (-(-(columns + over(width)) // lanes) + 1) * lanes
     row = inputs * depth.kernel * width.stride * pitch * relation.spec.bytes
     rows = 1
-    while rows < height.out and _reach(height, rows + 1) * row <= X_BYTES:
+    while rows < height.out and reach(height, rows + 1) * row <= X_BYTES:
         rows += 1
     return Cut(rows, columns, pitch)
 
 
 def _slot(relation: Relation, cut: Cut) -> int:
     """Bytes of scratch."""
-    depth, height, width = _axes(relation)
-    packed = relation.parts[1] * depth.kernel * _reach(height, cut.rows) * width.stride * cut.pitch
+    depth, height, width = axes_of(relation)
+    packed = relation.parts[1] * depth.kernel * reach(height, cut.rows) * width.stride * cut.pitch
     return packed * relation.spec.bytes
 
 
 def _rows(relation: Relation, images: int, cut: Cut, lanes: int) -> int:
     """Rows of a unit: fewer where units would be few, and the same for as many as possible."""
-    depth, height, width = _axes(relation)
+    depth, height, width = axes_of(relation)
     others = images * relation.parts[0] * depth.out * -(-width.out // cut.columns)
     wanted = -(-UNITS // max(others, 1))
     least = -(-VECTORS // -(-cut.columns // lanes))
@@ -167,66 +171,37 @@ def _rows(relation: Relation, images: int, cut: Cut, lanes: int) -> int:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     """How a relation is computed over so many images; `how` is what is done with sums."""
-    spec, cut, axes = relation.spec, _cut(relation), _axes(relation)
+    spec, cut, axes = relation.spec, _cut(relation), axes_of(relation)
     size, lanes, block = spec.bytes, spec.lanes(machine()), spec.block(machine())
     depth, height, width = axes
     written = Planar(spec.kind, width.stride if width.stride in PHASES else 0)
     (address,) = functions("conv_planar", (written, block), lambda: planar(written, block, machine()), ("planar",))
     groups, inputs, outputs = relation.parts
     rows = _rows(relation, images, cut, lanes)
-    x_steps, y_steps = strides([a.size for a in axes], size), strides([a.out for a in axes], size)
-    phase = cut.pitch * size
-    row = width.stride * phase
-    plane = _reach(height, rows) * row
-    chunks, entries = _entries(width, cut, rows, lanes, (height.stride * row, y_steps[2]), size)
+    row = width.stride * cut.pitch * size
+    chunks, entries = _entries(width, cut, rows, lanes, (height.stride * row, width.out * size), size)
     row_chunks = -(-height.out // rows)
     units = images * groups * depth.out * row_chunks * len(chunks)
     part = _part(outputs, units)
     parts = -(-outputs // part)
-    fields = dict.fromkeys(FIELDS, 0) | {
-        "groups": groups,
-        "inputs": inputs,
-        "outputs": outputs,
+    fields = places_of(relation, cut.pitch, rows) | {
         "parts": parts,
         "part": part,
         "depths": depth.out,
         "row_chunks": row_chunks,
         "rows": rows,
-        "column_chunks": len(chunks),
-        "x_channel": x_steps[0],
-        "x_depth": x_steps[1],
-        "x_row": x_steps[2],
-        "y_channel": y_steps[0],
-        "y_depth": y_steps[1],
-        "y_row": y_steps[2],
-        "z_size": depth.size,
-        "z_stride": depth.stride,
-        "z_step": depth.dilation,
-        "z_pad": depth.pad_lo,
-        "z_taps": depth.kernel,
-        "r_size": height.size,
-        "r_stride": height.stride,
-        "r_pad": height.pad_lo,
-        "r_reach": _reach(height, 1),
         "r_out": height.out,
-        "c_size": width.size,
-        "c_stride": width.stride,
-        "c_pad": width.pad_lo,
-        "c_over": (width.kernel - 1) * width.dilation // width.stride,
-        "p_row": row,
-        "p_phase": phase,
-        "p_plane": plane,
-        "taps": relation.taps * inputs,
+        "column_chunks": len(chunks),
         "blocks": relation.blocks,
         "panel": relation.taps * inputs * block * size,
         "lanes": min(lanes, width.out),
-        "slot": (slot := inputs * depth.kernel * plane),
         "how": how,
     }
-    offsets = _offsets(axes, inputs, (depth.kernel * plane, plane, height.dilation * row), (phase, size))
+    slot = fields["slot"]
+    offsets = np.moveaxis(offsets_of(relation, fields), 0, -1).ravel()
     products = part * rows * cut.columns * relation.taps * inputs
     taken = max(TAKEN // max(products, 1), 1)
-    return Schedule(address, Geometry(list(fields.values()), [chunks, entries, offsets]), units * parts, taken, slot)
+    return Schedule(address, Geometry([fields[name] for name in FIELDS], [chunks, entries, offsets]), units * parts, taken, slot)
 
 
 def _part(outputs: int, units: int) -> int:
@@ -236,16 +211,32 @@ def _part(outputs: int, units: int) -> int:
     return -(-steps // wanted) * PART
 
 
-def _offsets(
-    axes: tuple[StridedAxis, StridedAxis, StridedAxis], inputs: int, steps: tuple[int, int, int], inner: tuple[int, int]
-) -> Numbers:
-    """The bytes from a window's first packed number to that of each tap and channel, in the order of packed weights. `steps` are
-    the bytes of a channel and those from tap to tap along depth and height, `inner` those of a phase and of a number."""
+def places_of(relation: Relation, pitch: int, rows: int) -> dict[str, int]:
+    """The fields PLACES, for so many packed numbers of a phase of a row, and rows of y that are packed for at once."""
+    axes, size = axes_of(relation), relation.spec.bytes
     depth, height, width = axes
-    z, r, c, channel = np.ogrid[: depth.kernel, : height.kernel, : width.kernel, :inputs]
+    groups, inputs, outputs = relation.parts
+    x_steps, y_steps = strides([a.size for a in axes], size), strides([a.out for a in axes], size)
+    row = width.stride * pitch * size
+    plane = reach(height, rows) * row
+    fields = {"groups": groups, "inputs": inputs, "outputs": outputs, "taps": relation.taps * inputs}
+    fields |= dict(zip(("x_channel", "x_depth", "x_row"), x_steps, strict=False))
+    fields |= dict(zip(("y_channel", "y_depth", "y_row"), y_steps, strict=False))
+    fields |= {"z_size": depth.size, "z_stride": depth.stride, "z_step": depth.dilation, "z_pad": depth.pad_lo}
+    fields |= {"z_taps": depth.kernel, "r_size": height.size, "r_stride": height.stride, "r_pad": height.pad_lo}
+    fields |= {"r_reach": reach(height, 1), "c_size": width.size, "c_stride": width.stride, "c_pad": width.pad_lo}
+    fields |= {"c_over": over(width), "p_row": row, "p_phase": pitch * size, "p_plane": plane}
+    return fields | {"slot": inputs * depth.kernel * plane}
+
+
+def offsets_of(relation: Relation, fields: dict[str, int]) -> Numbers:
+    """(inputs, depth, height, width): the bytes from a window's first packed number to that of each channel and tap."""
+    depth, height, width = axes_of(relation)
+    channel, z, r, c = np.ogrid[: relation.parts[1], : depth.kernel, : height.kernel, : width.kernel]
     at = c * width.dilation
-    along = at % width.stride * inner[0] + at // width.stride * inner[1]
-    return np.asarray(channel * steps[0] + z * steps[1] + r * steps[2] + along, np.int64).ravel()
+    along = at % width.stride * fields["p_phase"] + at // width.stride * relation.spec.bytes
+    deep = (channel * depth.kernel + z) * fields["p_plane"]
+    return np.asarray(deep + r * height.dilation * fields["p_row"] + along, np.int64)
 
 
 def _columns(width: StridedAxis, cut: Cut, lanes: int) -> list[tuple[int, int]]:

@@ -10,26 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import slots
-from .contraction import PIECE, fused, mask_below, prefetch
+from .contraction import PIECE, fused, mask_below
 from .ending import NUMBERS, finisher, rectified, spilled
 from .ir import Function, Value, Variable, module
 from .ir_types import BITS, lanes, size, vector
 from .machine import Machine
 from .window import kernel_function
 
-FIELDS = (
-    *("groups", "inputs", "outputs", "parts", "part", "depths", "row_chunks", "rows", "column_chunks"),
-    *("x_channel", "x_depth", "x_row", "y_channel", "y_depth", "y_row"),
-    *("z_size", "z_stride", "z_step", "z_pad", "z_taps", "r_size", "r_stride", "r_pad", "r_reach", "r_out"),
-    *("c_size", "c_stride", "c_pad", "c_over", "p_row", "p_phase", "p_plane"),
-    *("taps", "blocks", "panel", "lanes", "slot", "how"),
+PLACES = (
+    *("groups", "inputs", "outputs", "x_channel", "x_depth", "x_row", "y_channel", "y_depth", "y_row"),
+    *("z_size", "z_stride", "z_step", "z_pad", "z_taps", "r_size", "r_stride", "r_pad", "r_reach"),
+    *("c_size", "c_stride", "c_pad", "c_over", "p_row", "p_phase", "p_plane", "taps", "slot"),
 )
-"""Fields: groups; channels of one; parts that its output channels are taken in, and how many one has; depths of y, parts of its
-rows, rows of one, parts of its columns; bytes from a channel, depth and row of x and y to the next; then of depth (z), height (r)
-and width (c) the size of x, stride, padding before, and pixels from tap to tap, taps, pixels of a window, y's size, and packed
-numbers that windows reach over; bytes of a packed row, of one phase of it, and of the rows of one depth and channel; taps times
-input channels; blocks of a group's weights, and bytes of one; columns of y that a vector has; bytes of scratch; what is done with
-sums. Then tables: chunks of columns, entries and taps."""
+"""Fields that say where x and y lie and how x is packed: groups and channels of one; bytes from a channel, depth and row of x and
+of y to the next; then of depth (z), height (r) and width (c) the size of x, stride, padding before, pixels from tap to tap, taps,
+pixels of a window, and packed numbers that windows reach over; bytes of a packed row, of one phase of it, and of the rows of one
+depth and channel; taps times input channels; bytes of scratch."""
+
+FIELDS = (*PLACES, "parts", "part", "depths", "row_chunks", "rows", "r_out", "column_chunks", "blocks", "panel", "lanes", "how")
+"""Fields of this kernel: parts that output channels are taken in, and how many one has; depths of y, parts of its rows, rows of
+one, all rows, parts of its columns; blocks of a group's weights, and bytes of one; columns of y that a vector has; what is done
+with sums. Then tables: chunks of columns, entries and taps."""
 
 CHUNK, ENTRY = 4, 2
 """Numbers of a chunk of columns: the first, how many, its first entry, and its entries in each row; and of an entry."""
@@ -76,7 +77,8 @@ def planar(spec: Planar, block: int, machine: Machine) -> str:
         group = rest % get["groups"]
         rows = f.smaller(get["r_out"] - row, get["rows"])
         column, columns, first, each = (f.load("i64", f.at(chunk, 8 * k)) for k in range(CHUNK))
-        _pack_unit(f, spec, get, memory, (rest * get["inputs"], depth, row, rows, column, columns))
+        length = f.larger(columns, get["lanes"]) + get["c_over"]
+        pack_rows(f, get, memory, rest * get["inputs"], depth, (row, rows), (column, length))
         y = f.at(f.d, rest * get["outputs"] * get["y_channel"] + depth * get["y_depth"])
         y = f.at(y, row * get["y_row"] + column * spec.bytes)
         start = part * get["part"]
@@ -97,18 +99,22 @@ def planar(spec: Planar, block: int, machine: Machine) -> str:
                 at.set(output + channels)
     slots.give_back(f, f.c, number)
     tiles = [_tile(f"tile_{shape[0]}", spec, width, block, *shape) for shape in shapes]
-    return module(f, slots.taker(), finisher(vector(width, spec.kind)), _pack_row(spec, width), *tiles)
+    return module(f, slots.taker(), finisher(vector(width, spec.kind)), row_packer(spec, width), *tiles)
 
 
-def _pack_unit(
-    f: Function, spec: Planar, get: dict[str, Value], memory: Value, unit: tuple[Value, Value, Value, Value, Value, Value]
+def pack_rows(
+    f: Function,
+    get: dict[str, Value],
+    memory: Value,
+    plane: Value,
+    depth: Value,
+    rows: tuple[Value, Value],
+    columns: tuple[Value, Value],
 ) -> None:
-    """Pack the rows that a unit reads, of every channel, and of every depth that its windows have."""
-    plane, depth, row, rows, column, columns = unit
-    first_row = row * get["r_stride"] - get["r_pad"]
-    count = (rows - 1) * get["r_stride"] + get["r_reach"]
-    first = column * get["c_stride"] - get["c_pad"]
-    length = f.larger(columns, get["lanes"]) + get["c_over"]
+    """Pack what some rows of y at one depth read of every channel: `plane` is the first channel's in x; the first row and how
+    many, the first column and how many packed numbers a phase of a row has."""
+    first_row, first = rows[0] * get["r_stride"] - get["r_pad"], columns[0] * get["c_stride"] - get["c_pad"]
+    count = (rows[1] - 1) * get["r_stride"] + get["r_reach"]
     with f.loop(0, get["inputs"]) as channel, f.loop(0, get["z_taps"]) as tap:
         z = depth * get["z_stride"] - get["z_pad"] + tap * get["z_step"]
         x = f.at(f.a, (plane + channel) * get["x_channel"] + z * get["x_depth"])
@@ -117,11 +123,11 @@ def _pack_unit(
             line = first_row + k
             inside = z.below(get["z_size"]) & line.below(get["r_size"])
             pixels = f.select(inside, get["c_size"], 0)
-            given = (f.at(x, line * get["x_row"]), f.at(there, k * get["p_row"]), first, pixels, length)
+            given = (f.at(x, line * get["x_row"]), f.at(there, k * get["p_row"]), first, pixels, columns[1])
             f.call("void", "pack_row", *given, get["p_phase"], get["c_stride"])
 
 
-def _pack_row(spec: Planar, width: int) -> Function:
+def row_packer(spec: Planar, width: int) -> Function:
     """Pixels from `first` on of a row of x of so many pixels, zeros where there are none, into `length` numbers of each phase;
     the last vector of each is filled."""
     counts = {"first": "i64", "size": "i64", "length": "i64", "phase": "i64", "stride": "i64"}
@@ -158,9 +164,6 @@ def _tile(name: str, spec: Planar, width: int, block: int, rows: int, vectors: i
     entries = [f.at(f.table, f.smaller(f.value("i64", v), f.rest - 1) * (8 * ENTRY)) for v in range(vectors)]
     x = [f.at(f.x, f.load("i64", entry)) for entry in entries]
     y = [f.at(f.y, f.load("i64", f.at(entry, 8))) for entry in entries]
-    for m in range(rows):
-        for place in y:
-            prefetch(f, f.at(place, get["y_channel"] * m), write=True)
     begin = [f.splat(f.load(spec.kind, f.at(f.bias, m * spec.bytes)), width) for m in range(rows)]
     sums = [[f.variable(kind, begin[m]) for _ in x] for m in range(rows)]
     before = f.scratch(kind, rows * vectors, align=64)

@@ -1,0 +1,269 @@
+"""The gradient of the weights where the channels come first and are few in x: lanes are columns of dy, read where it lies.
+
+A unit is some slabs, which are some rows and columns of one image, or of some that are small, for some output channels of a
+group. A slab packs what it reads of x as conv_planar.py does. A tile's sums are of some output channels and some taps, a vector
+each whose lanes are added up at the slab's end. Units of different slabs add into sums of their own, as many as the plan says.
+
+Where there is padding, and behind the last column, products with zeros are added. They show where a number of dy or x is infinite
+or NaN, and make a NaN then: if there is any in the result, the next way computes it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...plan import Shape
+from ..protocol import Array
+from . import slots
+from .cache import functions
+from .contraction import fused, mask_below
+from .conv_gather import Relation
+from .conv_planar import FEW, MOST, axes_of, offsets_of, over, places_of, reach
+from .conv_planar_tile import PHASES, PLACES, Planar, pack_rows, row_packer
+from .ir import Function, Value, Variable, module
+from .ir_types import vector
+from .machine import Machine, machine
+from .tables import Geometry
+from .window import kernel_function
+from .workers import address_of, run
+
+Numbers = NDArray[np.int64]
+
+FIELDS = (*PLACES, "parts", "part", "blocks", "images", "x_images", "set")
+"""Fields: those of conv_planar_tile.py; parts that blocks of output channels are taken in, and blocks of one; blocks of a group;
+bytes from an image to the next in dy, and in packed x; bytes of a set of sums. Then tables: taps, slabs, and those of sets."""
+
+SLAB = 7
+"""Numbers of a slab: its first image and how many, depth, first row and how many, first column and how many."""
+
+VECTORS = 64
+"""Vectors of columns that a slab has of one output channel, about: as many products are added up one by one."""
+
+SETS, SETS_BYTES = 8, 1 << 22
+"""Sets of sums, if they take no more than so many bytes."""
+
+FILLED, WORTH = 0.8, 1 << 18
+"""Lanes that hold columns, at least; and bytes of dy from which not moving it is worth more than adding up lanes costs."""
+
+
+class Cut(NamedTuple):
+    """Images, rows and columns of a slab, and the packed numbers of one phase of a row, in whole vectors."""
+
+    images: int
+    rows: int
+    columns: int
+    pitch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A kernel's address, its geometry, the shape of its sums, units, and the scratch of a thread."""
+
+    address: int
+    geometry: Geometry
+    sums: Shape
+    units: int
+    slot: int
+
+
+def tiles_of(machine: Machine) -> tuple[int, tuple[int, ...]]:
+    """Output channels of a tile; and how many taps tiles have, the largest first."""
+    return (4, (6, 3, 2, 1)) if machine.registers >= 32 else (3, (4, 2, 1))
+
+
+@lru_cache(maxsize=512)
+def takes(relation: Relation, images: int) -> bool:
+    """Whether it can be computed so: pixels not stretched, weights in their order, and a slab fits into scratch memory."""
+    if relation.dtype not in ("float32", "float64") or relation.depthwise or relation.swapped or not images:
+        return False
+    if any(axis.input_dilation > 1 for axis in relation.axes):
+        return False
+    return _slot(relation, images) <= MOST
+
+
+@lru_cache(maxsize=512)
+def better(relation: Relation, images: int) -> bool:
+    """Whether it was measured faster: few channels, rows of columns that fill their vectors, and much of dy."""
+    _, inputs, outputs = relation.parts
+    wide, lanes = relation.axes[-1].out, relation.spec.lanes(machine())
+    pixels = math.prod(axis.out for axis in relation.axes)
+    large = images * relation.outputs * pixels * relation.spec.bytes >= WORTH
+    return inputs <= FEW and inputs < outputs and large and wide >= FILLED * lanes * -(-wide // lanes)
+
+
+def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Array | None:
+    """w[j] = sum_i a[i*s - p + j*d] b[i], of this shape, from contiguous a (N, inputs, *size) and b (N, outputs, *out). None
+    where it would be NaN somewhere, and perhaps wrongly."""
+    if not (a.size and b.size and math.prod(shape)):
+        return np.zeros(shape, a.dtype)
+    found = schedule(relation, len(a))
+    sums = np.zeros(found.sums, a.dtype)
+    block, memory = slots.block(found.slot, found.units)
+    run(found.address, found.geometry.address, address_of(a), address_of(b), address_of(block), address_of(sums), found.units, 1)
+    del memory
+    groups, _, outputs = relation.parts
+    total = sums[0] if len(sums) == 1 else np.add.reduce(sums, 0)
+    _, blocks, taps, channels = total.shape
+    dw = total.transpose(0, 1, 3, 2).reshape(groups, blocks * channels, taps)[:, :outputs].reshape(shape)
+    return None if np.isnan(dw).any() else np.ascontiguousarray(dw)
+
+
+@lru_cache(maxsize=512)
+def _cut(relation: Relation, images: int) -> Cut:
+    depth, height, width = axes_of(relation)
+    lanes = relation.spec.lanes(machine())
+    vectors = -(-width.out // lanes)
+    chunks = -(-vectors // VECTORS)
+    each = -(-vectors // chunks)
+    columns = each * lanes
+    rows = min(max(VECTORS // each, 1), height.out)
+    rows = -(-height.out // -(-height.out // rows))
+    together = max(min(VECTORS // (each * rows), images), 1) if rows == height.out and depth.out == 1 and chunks == 1 else 1
+    return Cut(together, rows, columns, columns + (-(-over(width) // lanes) + 1) * lanes)
+
+
+def _slot(relation: Relation, images: int) -> int:
+    """Bytes of scratch."""
+    cut, (depth, height, width) = _cut(relation, images), axes_of(relation)
+    packed = relation.parts[1] * depth.kernel * reach(height, cut.rows) * width.stride * cut.pitch
+    return cut.images * packed * relation.spec.bytes
+
+
+def _slabs(relation: Relation, images: int, cut: Cut) -> Numbers:
+    """The table of slabs."""
+    depth, height, width = axes_of(relation)
+
+    def parts(count: int, step: int) -> list[tuple[int, int]]:
+        return [(first, min(step, count - first)) for first in range(0, count, step)]
+
+    found = [
+        (*of_images, z, *rows, *columns)
+        for of_images in parts(images, cut.images)
+        for z in range(depth.out)
+        for rows in parts(height.out, cut.rows)
+        for columns in parts(width.out, cut.columns)
+    ]
+    return np.array(found, np.int64)
+
+
+@lru_cache(maxsize=512)
+def schedule(relation: Relation, images: int) -> Schedule:
+    """How the gradient is computed over so many images."""
+    spec, cut, width = relation.spec, _cut(relation, images), axes_of(relation)[2]
+    written = Planar(spec.kind, width.stride if width.stride in PHASES else 0)
+    (address,) = functions("conv_planar_weights", written, lambda: correlate(written, machine()), ("correlate",))
+    groups, _, outputs = relation.parts
+    slabs, channels = _slabs(relation, images, cut), tiles_of(machine())[0]
+    fields = places_of(relation, cut.pitch, cut.rows)
+    offsets = offsets_of(relation, fields)
+    if relation.flip:
+        offsets = np.flip(offsets, (1, 2, 3))
+    blocks = -(-outputs // channels)
+    sums_shape = (groups, blocks, fields["taps"], channels)
+    set_bytes = math.prod(sums_shape) * spec.bytes
+    sets = max(min(SETS // groups, SETS_BYTES // set_bytes, len(slabs)), 1)
+    parts = max(min(SETS // (sets * groups), blocks), 1)
+    part = -(-blocks // parts)
+    parts = -(-blocks // part)
+    x_images = fields["slot"]
+    fields |= {"parts": parts, "part": part, "blocks": blocks, "images": relation.outputs * fields["y_channel"]}
+    fields |= {"x_images": x_images, "set": set_bytes, "slot": x_images * cut.images}
+    bounds = np.arange(sets + 1, dtype=np.int64) * len(slabs) // sets
+    geometry = Geometry([fields[name] for name in FIELDS], [np.ascontiguousarray(offsets).ravel(), slabs, bounds])
+    return Schedule(address, geometry, (sets, *sums_shape), sets * groups * parts, fields["slot"])
+
+
+def correlate(spec: Planar, machine: Machine) -> str:
+    """The module of `correlate`: a is x, b is dy, c the scratch block, d the sums (sets, groups, blocks, taps, channels); units
+    are (set, group, part of blocks)."""
+    f, width = kernel_function("correlate"), max(machine.lanes(spec.kind), 2)
+    channels, sizes = tiles_of(machine)
+    get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
+    offsets, slabs, bounds = (f.at(f.geometry, f.field(f.geometry, len(FIELDS) + k)) for k in range(3))
+    number, memory = slots.slot(f, f.c, get["slot"])
+    with f.loop(f.begin, f.end) as unit:
+        rest, start = unit // get["parts"], unit % get["parts"] * get["part"]
+        group, of_set = rest % get["groups"], rest // get["groups"]
+        end, place = f.smaller(start + get["part"], get["blocks"]), f.at(bounds, of_set * 8)
+        panel = get["taps"] * (channels * spec.bytes)
+        sums = f.at(f.d, of_set * get["set"] + group * get["blocks"] * panel)
+        with f.loop(f.load("i64", place), f.load("i64", f.at(place, 8))) as index:
+            slab = f.at(slabs, index * (8 * SLAB))
+            image, images, depth, row, rows, column, columns = (f.load("i64", f.at(slab, 8 * k)) for k in range(SLAB))
+            length = (columns + (width - 1)) // width * width + get["c_over"]
+            with f.loop(0, images) as nth:
+                plane = ((image + nth) * get["groups"] + group) * get["inputs"]
+                there = f.at(memory, nth * get["x_images"])
+                pack_rows(f, get, there, plane, depth, (row, rows), (column, length))
+            dy = f.at(f.b, image * get["images"] + group * get["outputs"] * get["y_channel"] + depth * get["y_depth"])
+            dy = f.at(dy, row * get["y_row"] + column * spec.bytes)
+            with f.loop(start, end) as block:
+                left = get["outputs"] - block * channels
+                sent = (f.at(dy, block * channels * get["y_channel"]), left, images, rows, columns, f.geometry)
+                sums_of, tap = f.at(sums, block * panel), f.variable("i64", 0)
+                for size in sizes:
+                    with f.loop(tap.get(), get["taps"] - (size - 1), size) as first:
+                        places = (f.at(offsets, first * 8), f.at(sums_of, first * (channels * spec.bytes)))
+                        f.call("void", f"tile_{size}", memory, *places, *sent)
+                        tap.set(first + size)
+    slots.give_back(f, f.c, number)
+    tiles = [_tile(f"tile_{size}", spec, width, channels, size) for size in sizes]
+    return module(f, slots.taker(), row_packer(spec, width), *tiles)
+
+
+def _tile(name: str, spec: Planar, width: int, channels: int, taps: int) -> Function:
+    """Add a slab's products of the next `left` output channels, as many as a tile has, with so many taps. x is the packed slab,
+    y the first channel's first row and column in dy."""
+    counts = {"left": "i64", "images": "i64", "rows": "i64", "columns": "i64"}
+    f = Function(name, private=True, x="ptr", offsets="ptr", sums="ptr", y="ptr", **counts, geometry="ptr")
+    words = ("y_channel", "y_row", "images", "x_images", "r_stride", "p_row")
+    y_channel, y_row, y_image, x_image, stride, p_row = (f.field(f.geometry, FIELDS.index(word)) for word in words)
+    kind, x_row = vector(width, spec.kind), stride * p_row
+    xs = [f.at(f.x, f.load("i64", f.at(f.offsets, 8 * t))) for t in range(taps)]
+    ys = [f.at(f.y, f.smaller(f.value("i64", m), f.left - 1) * y_channel) for m in range(channels)]
+    sums = [f.variable(kind, 0) for _ in range(taps * channels)]
+    whole = f.columns // width * width
+    mask = mask_below(f, width, f.columns - whole)
+
+    def products(x_at: Value, y_at: Value, only: Value | None) -> None:
+        values = [f.load(kind, f.at(y, y_at), mask=only) for y in ys]
+        for t, x in enumerate(xs):
+            pixels = f.load(kind, f.at(x, x_at))
+            for value, total in zip(values, sums[t * channels : (t + 1) * channels], strict=True):
+                total.set(fused(f, value, pixels, total.get()))
+
+    with f.loop(0, f.images) as image, f.loop(0, f.rows) as row:
+        x_at, y_at = image * x_image + row * x_row, image * y_image + row * y_row
+        with f.loop(0, whole, width) as column:
+            products(x_at + column * spec.bytes, y_at + column * spec.bytes, None)
+        with f.when(whole < f.columns):
+            products(x_at + whole * spec.bytes, y_at + whole * spec.bytes, mask)
+    _add(f, spec, width, sums)
+    return f
+
+
+def _add(f: Function, spec: Planar, width: int, sums: list[Variable]) -> None:
+    """Add the lanes of every sum to the number it belongs to, one number behind the other."""
+    values = [total.get() for total in sums]
+    step = 1
+    while step < width:
+        values = [_halved(f, a, b, step) for a, b in zip(values[::2], [*values[1::2], values[-1]], strict=False)]
+        step *= 2
+    for first, value in zip(range(0, len(sums), width), values, strict=True):
+        count = min(width, len(sums) - first)
+        part = f.shuffle(value, value, range(count)) if count < width else value
+        place = f.at(f.sums, first * spec.bytes)
+        f.store(f.load(vector(count, spec.kind), place) + part, place)
+
+
+def _halved(f: Function, a: Value, b: Value, step: int) -> Value:
+    """Lanes that lie `step` apart added up, those of a and of b by turns."""
+    n = int(a.type[1:].split(" ")[0])
+    low = [lane if not lane & step else n + lane - step for lane in range(n)]
+    return f.shuffle(a, b, low) + f.shuffle(a, b, [place + step for place in low])
