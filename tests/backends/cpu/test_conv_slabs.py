@@ -10,11 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 import astride
-from astride.backends.cpu import conv_slabs
+from astride.backends.cpu import conv_choice, conv_slabs
 from astride.backends.cpu.compiler import compile_object, load_object
+from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.conv_move import mover
 from astride.backends.cpu.ir import module
 from astride.backends.cpu.machine import machine
+from astride.backends.epilogue import Epilogue
+from astride.dispatch import forward
 
 Array = NDArray[Any]
 
@@ -54,6 +57,45 @@ def test_every_cut(
         results.append((y, *pull(np.asarray(y % 4, "float32"))))
     for name, a, e in zip(("y", "dx", "dw", "db"), *results, strict=True):
         assert np.array_equal(a, e), name
+
+
+LAST = [*CASES, ((3, 20, 7, 9), (40, 20, 1, 1), {}), ((2, 12, 30), (9, 12, 1), {"stride": 2})]
+
+
+@pytest.mark.parametrize("slab", [conv_slabs.X_BYTES, 2000, 1])
+@pytest.mark.parametrize(("shape", "w_shape", "given"), LAST, ids=str)
+def test_every_cut_of_channels_last(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], w_shape: tuple[int, ...], given: dict[str, Any], slab: int
+) -> None:
+    monkeypatch.setattr(conv_slabs, "X_BYTES", slab)
+    for function in (conv_slabs._cut, conv_slabs.schedule, conv_slabs.takes):
+        function.cache_clear()
+    rng = np.random.default_rng(0)
+    x, w, b = whole(rng, shape[0], *shape[2:], shape[1]), whole(rng, *w_shape), whole(rng, w_shape[0])
+    y, pull = astride.vjp(astride.conv, x, w, b, layout="channels_last", backend="reference", **given)
+    expected = (y, pull(y % 4)[0])
+    for threads in (1, 3):
+        with astride.use(backend="cpu", threads=threads), conv_choice.forced("slabs"):
+            y, pull = astride.vjp(astride.conv, x, w, b, layout="channels_last", **given)
+            assert np.array_equal(y, expected[0])
+            assert np.array_equal(pull(y % 4)[0], expected[1])
+
+
+def test_channels_last_are_finished_as_they_are_afterwards() -> None:
+    rng = np.random.default_rng(4)
+    x, w, b, r = (rng.standard_normal(s, "float32") for s in ((2, 9, 8, 20), (50, 20, 3, 3), (50,), (2, 7, 6, 50)))
+    plan, finish = astride.plan("conv", x.shape, w_shape=w.shape, layout="channels_last"), Epilogue(slope=0.1, high=1.5)
+    with astride.use(backend="cpu"), conv_choice.forced("slabs"):
+        plain, _ = forward(plan, x, w, b, save=False)
+        fused, _ = forward(plan, x, w, b, save=False, epilogue=finish, residual=r)
+    finish.apply(plain, r)
+    assert np.array_equal(plain, fused)
+
+
+@pytest.mark.parametrize(("inputs", "stride", "way"), [(1024, 1, "slabs"), (1040, 1, "tiles"), (512, 2, "slabs"), (64, 1, "tiles")])
+def test_pixels_that_crowd_the_cache_are_copied(inputs: int, stride: int, way: str) -> None:
+    plan = astride.plan("conv", (1, 40, inputs), w_shape=(256, inputs, 1), stride=stride, layout="channels_last")
+    assert conv_choice.gathering(relation(plan, False), 1, first=False) == way
 
 
 def test_the_cut_does_not_know_threads() -> None:

@@ -66,9 +66,9 @@ def _rows(s: Situation) -> str | None:
 
 
 def _slabs(s: Situation) -> str | None:
-    if not s.first:
-        return "channels come last"
-    return None if conv_slabs.takes(s.relation, s.images) else "slabs do not fit into scratch memory"
+    if not s.first and not conv_slabs.crowded(s.relation):
+        return "channels come last, and pixels do not crowd the cache"
+    return None if conv_slabs.takes(s.relation, s.images, s.first) else "slabs do not fit into scratch memory"
 
 
 def _subpixel(s: Situation) -> str | None:

@@ -220,6 +220,8 @@ def _channels_last(
     if way == "winograd":
         tile = winograd.tile_of(how, settings.current().winograd)
         winograd.compute(how, x, weights, bias, y, tile, epilogue=epilogue, residual=residual)
+    elif way == "slabs":
+        conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual, first=False)
     else:
         compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
 

@@ -87,3 +87,19 @@ def folder(kind: str, fold: int) -> Function:
                 for k, group in enumerate(groups):
                     f.store(group, f.at(to, k * size))
     return f
+
+
+def copier(kind: str, machine: Machine) -> Function:
+    """The function `copy(x, y, rows, columns, x_row, y_row)`: so many rows of so many numbers, to rows other bytes apart."""
+    size, lanes = BITS[kind] // 8, max(machine.lanes(kind), 2)
+    wide = vector(lanes, kind)
+    f = Function("copy", private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64")
+    whole = f.columns // lanes * lanes
+    mask = mask_below(f, lanes, f.columns - whole)
+    with f.loop(0, f.rows) as row:
+        x, y = f.at(f.x, row * f.x_row), f.at(f.y, row * f.y_row)
+        with f.loop(0, whole, lanes) as column:
+            f.store(f.load(wide, f.at(x, column * size)), f.at(y, column * size))
+        with f.when(whole < f.columns):
+            f.store(f.load(wide, f.at(x, whole * size), mask=mask), f.at(y, whole * size), mask=mask)
+    return f
