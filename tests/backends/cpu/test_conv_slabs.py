@@ -92,7 +92,10 @@ def test_channels_last_are_finished_as_they_are_afterwards() -> None:
     assert np.array_equal(plain, fused)
 
 
-@pytest.mark.parametrize(("inputs", "stride", "way"), [(1024, 1, "slabs"), (1040, 1, "tiles"), (512, 2, "slabs"), (64, 1, "tiles")])
+CROWDED = [(1024, 1, "slabs"), (1040, 1, "tiles"), (512, 2, "slabs"), (64, 1, "tiles")]
+
+
+@pytest.mark.parametrize(("inputs", "stride", "way"), CROWDED)
 def test_pixels_that_crowd_the_cache_are_copied(inputs: int, stride: int, way: str) -> None:
     plan = astride.plan("conv", (1, 40, inputs), w_shape=(256, inputs, 1), stride=stride, layout="channels_last")
     assert conv_choice.gathering(relation(plan, False), 1, first=False) == way
