@@ -97,7 +97,7 @@ CROWDED = [(1024, 1, "slabs"), (1040, 1, "tiles"), (512, 2, "slabs"), (64, 1, "t
 
 @pytest.mark.parametrize(("inputs", "stride", "way"), CROWDED)
 def test_pixels_that_crowd_the_cache_are_copied(inputs: int, stride: int, way: str) -> None:
-    plan = astride.plan("conv", (1, 40, inputs), w_shape=(256, inputs, 1), stride=stride, layout="channels_last")
+    plan = astride.plan("conv", (1, 800, inputs), w_shape=(256, inputs, 1), stride=stride, layout="channels_last")
     assert conv_choice.gathering(relation(plan, False), 1, first=False) == way
 
 
