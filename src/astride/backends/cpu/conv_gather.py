@@ -19,6 +19,7 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
 from .contraction import NEST, Contraction, Tiles, prefetch
+from .conv_spread import ALIAS, pitch, spread
 from .conv_windows import classes_of
 from .ending import bits, given, opened
 from .ir import Function, Value, module
@@ -54,6 +55,9 @@ UNITS = 32
 
 TAKEN = 1 << 18
 """Products that a thread takes at once, at least."""
+
+WORTH = 128
+"""Products for each number of x from which pixels that share places of the cache are copied to a better distance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,13 @@ class Relation:
         return -(-self.parts[2] // self.spec.block(machine()))
 
     @cached_property
+    def spreads(self) -> bool:
+        """Whether x is copied, channels last, since its pixels share places of the cache."""
+        windows = math.prod(max(axis.out, 1) / max(axis.size, 1) for axis in self.axes)
+        worth = self.taps * self.parts[2] * windows >= WORTH
+        return worth and not self.depthwise and self.inputs * self.spec.bytes % ALIAS == 0
+
+    @cached_property
     def packed_shape(self) -> tuple[int, ...]:
         groups, inputs, _ = self.parts
         return (groups, self.blocks, self.taps, inputs, self.spec.block(machine()))
@@ -134,7 +145,8 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     spec, block = relation.spec, relation.spec.block(machine())
     (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
     groups, inputs, outputs = relation.parts
-    table = classes_table(relation, relation.inputs * spec.bytes, relation.outputs * spec.bytes)
+    x_pixel = relation.inputs * spec.bytes
+    table = classes_table(relation, pitch(x_pixel) if relation.spreads else x_pixel, relation.outputs * spec.bytes)
     pixels = images * table[:, WINDOWS : WINDOWS + 3].prod(1)
     blocks = relation.blocks * groups
     chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
@@ -322,6 +334,7 @@ def compute(
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype."""
     if y.size:
         how = bits(epilogue, residual)
+        x = spread(x) if relation.spreads else x
         found, (begin, memory) = schedule(relation, len(x), how), given(how, bias, epilogue, residual, y)
         run(
             found.address,
