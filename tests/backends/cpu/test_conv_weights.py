@@ -53,17 +53,15 @@ def gradient(op: str, shape: tuple[int, ...], out: int, kernel: int, options: di
 
 
 @pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
-@pytest.mark.parametrize("everything", [False, True], ids=["chosen", "packed"])
+@pytest.mark.parametrize("way", ["tiles", "packed"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_whole_numbers_are_exact(case: Any, layout: str, everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if everything:
-        monkeypatch.setattr(conv_weights_packed, "ALIAS", 4)
-        monkeypatch.setattr(conv_weights_packed, "SMALL", 0)
-        conv_choice.forget()
+def test_whole_numbers_are_exact(case: Any, layout: str, way: str) -> None:
     expected = gradient(*case, "reference:im2col", layout=layout)
-    for threads in (1, 2, 3):
-        assert np.array_equal(gradient(*case, "cpu", layout=layout, threads=threads), expected)
-    wide = gradient(*case, "cpu", layout=layout, dtype="float64")
+    depthwise = case[4].get("groups", 1) == case[1][1]
+    with conv_choice.forced("tiles" if depthwise else way):
+        for threads in (1, 2, 3):
+            assert np.array_equal(gradient(*case, "cpu", layout=layout, threads=threads), expected)
+        wide = gradient(*case, "cpu", layout=layout, dtype="float64")
     assert np.array_equal(wide, expected) and wide.dtype == np.float64
 
 
@@ -80,8 +78,8 @@ def test_padding_is_not_multiplied(case: Any, layout: str) -> None:
 def test_chunks_that_do_not_fit_are_declined() -> None:
     far = astride.plan("conv", (1, 48, 4, 300, 300), w_shape=(32, 48, 3, 3, 3), padding=1)
     near = astride.plan("conv", (1, 48, 4, 30, 30), w_shape=(32, 48, 3, 3, 3), padding=1)
-    assert not conv_weights_packed.takes(relation(far, False), 1, True)
-    assert conv_weights_packed.takes(relation(near, False), 1, True)
+    assert not conv_weights_packed.takes(relation(far, False), 1)
+    assert conv_weights_packed.takes(relation(near, False), 1)
 
 
 @pytest.mark.parametrize("flip", [False, True])

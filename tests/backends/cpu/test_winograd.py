@@ -193,11 +193,8 @@ def test_what_is_declined_has_a_reason() -> None:
     assert reason((1, 28, 28, 64), (64, 64, 3, 3), 0) == "Winograd's form is switched off"
     assert reason((1, 28, 28, 64), (64, 64, 3, 3), stride=2) == "windows are not 3x3 with stride 1"
     assert reason((1, 28, 28, 64), (64, 64, 5, 5)) == "windows are not 3x3 with stride 1"
-    assert reason((1, 14, 14, 32), (32, 32, 3, 3), padding=1) == "there are too few outputs"
     assert reason((1, 28, 64), (64, 64, 3)) == "windows are not 3x3 with stride 1"
-    assert reason((1, 28, 28, 64), (64, 1, 3, 3), groups=64) == "groups have fewer than 32 channels"
-    assert reason((1, 28, 28, 3), (64, 3, 3, 3)) == "groups have fewer than 32 channels"
-    assert reason((1, 8, 8, 64), (64, 64, 3, 3), padding=1) == "there are too few outputs"
+    assert reason((1, 28, 28, 64), (64, 1, 3, 3), groups=64) == "each channel is by itself"
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
@@ -211,8 +208,8 @@ def test_calls_take_it_where_settings_say_so(layout: str, most: int) -> None:
     for dtype, backend in (("float32", "cpu"), ("float16", "cpu"), ("float32", "reference")):
         with astride.use(winograd=most, backend=backend):
             y, pull = astride.vjp(astride.conv, *(a.astype(dtype) for a in (x, w, b)), padding=1, layout=layout)
-            results.append([np.asarray(a, "float64") for a in (y, *pull(np.asarray(y % 3 - 1, dtype)))])
-    atol = 1e-3 if most == 4 else 0
+            results.append([np.asarray(a, "float64") for a in (y, *pull(np.asarray(np.rint(y) % 3 - 1, dtype)))])
+    share = 1e-5 if most == 4 else 0
     for value, exact in zip(results[0], results[2], strict=True):
-        np.testing.assert_allclose(value, exact, rtol=1e-4 if atol else 0, atol=atol)
-    np.testing.assert_allclose(results[1][0], results[2][0], rtol=1e-3, atol=atol)
+        np.testing.assert_allclose(value, exact, rtol=0, atol=share * np.abs(exact).max())
+    np.testing.assert_allclose(results[1][0], results[2][0], rtol=1e-3, atol=share * np.abs(results[2][0]).max())

@@ -106,14 +106,3 @@ def test_errors_stay_below_what_is_stated(tile: int, most: float) -> None:
     plan, x, dy = made(np.random.default_rng(5), ((8, 28, 28, 32), 32, 1, 1), "float32")
     dw = expected(plan, x.astype("float64"), dy.astype("float64"))
     assert np.abs(computed(plan, x, dy, tile) - dw).max() < most * np.abs(dw).max()
-
-
-def test_what_is_declined_has_a_reason() -> None:
-    def reason(shape: tuple[int, ...], most: int = 2) -> str | None:
-        plan = astride.plan("conv", shape, w_shape=(64, 64, 3, 3), dtype="float32", layout="NHWC", padding=1)
-        assert isinstance(plan, ConvPlan)
-        return winograd_weights.declines(relation(plan, False), shape[0], most)
-
-    assert reason((8, 14, 14, 64)) is None
-    assert reason((8, 14, 14, 64), 0) == "Winograd's form is switched off"
-    assert reason((1, 14, 14, 64)) == "there are too few outputs"

@@ -1,8 +1,11 @@
 """Which of the algorithms computes a convolution: decided here, and nowhere else.
 
-Each way says whether it takes a relation, by sizes at which it was measured faster than those behind it; the first that does is
-taken. Neither the number of threads nor other calls count, so the same call gives the same numbers every time. What `astride
-tune` measured on this machine goes before, unless `astride.use(tuned=False)`: it is remembered in a file.
+Each way says whether it can compute a relation, and counts what it has to do (conv_cost.py), from which follows how long it
+probably takes; the one that takes least is taken. Neither the number of threads nor other calls count, so the same call gives the
+same numbers every time. What `astride tune` measured on this machine goes before, unless `astride.use(tuned=False)`: it is
+remembered in a file.
+
+Winograd's form rounds differently, so whether it computes y is decided as for one image: the same whatever else is in the batch.
 """
 
 from __future__ import annotations
@@ -10,44 +13,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ... import settings
 from . import (
+    conv_cost,
     conv_planar,
     conv_planar_weights,
     conv_planes,
     conv_slabs,
     conv_subpixel,
     conv_tuned,
+    conv_weights_matrix,
     conv_weights_packed,
     depthwise_first,
     depthwise_last,
     depthwise_moved,
     winograd,
-    winograd_weights,
 )
+from .conv_cost import Situation, Work
 from .conv_gather import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What is to be computed: a relation over so many images, channels first or last, with Winograd tiles up to a size."""
-
-    relation: Relation
-    images: int
-    first: bool
-    winograd: int
-
-
-@dataclass(frozen=True, slots=True)
 class Way:
-    """An algorithm. `declines` gives the reason why it does not take a situation, None if it does."""
+    """An algorithm. `declines` gives the reason why it cannot compute a situation, None if it can; `work` is what it has to do
+    then, None of a way that is taken wherever it is possible, before all behind it."""
 
     name: str
     says: str
     declines: Callable[[Situation], str | None]
+    work: Callable[[Situation], Work] | None = None
+
+    def seconds(self, s: Situation) -> float:
+        """How long it probably takes."""
+        return 0.0 if self.work is None else conv_cost.seconds(self.work(s))
 
 
 def _planar(takes: Callable[[Relation, int], bool], reason: str) -> Callable[[Situation], str | None]:
@@ -72,31 +73,30 @@ def _slabs(s: Situation) -> str | None:
 
 
 def _subpixel(s: Situation) -> str | None:
-    if not conv_subpixel.takes(s.relation, s.images, s.first):
-        return "pixels do not lie apart, or cells of windows are not whole"
-    return None if conv_subpixel.better(s.relation) else "phases fill vectors by themselves"
+    takes = conv_subpixel.takes(s.relation, s.images, s.first)
+    return None if takes else "pixels do not lie apart, or cells of windows are not whole"
 
 
 def _columns(s: Situation) -> str | None:
     if not s.first:
         return "channels come last"
-    if not conv_planar.takes(s.relation, s.images):
-        return "pixels are stretched, or rows do not fit into scratch memory"
-    return None if conv_planar.better(s.relation, s.images) else "groups have many input channels, or rows are short"
+    takes = conv_planar.takes(s.relation, s.images)
+    return None if takes else "pixels are stretched, or rows do not fit into scratch memory"
 
 
 def _packed(s: Situation) -> str | None:
-    takes = conv_weights_packed.takes(s.relation, s.images, s.first)
-    return None if takes else "chunks are not worth packing, or do not fit into scratch memory"
+    return None if conv_weights_packed.takes(s.relation, s.images) else "chunks do not fit into scratch memory"
+
+
+def _matrix(s: Situation) -> str | None:
+    return None if conv_weights_matrix.takes(s.relation) else "windows are no single pixels"
 
 
 def _columns_weights(s: Situation) -> str | None:
     if not s.first:
         return "channels come last"
-    if not conv_planar_weights.takes(s.relation, s.images):
-        return "weights are turned round, or slabs do not fit into scratch memory"
-    better = conv_planar_weights.better(s.relation, s.images)
-    return None if better else "groups have many input channels, rows are short, or arrays small"
+    takes = conv_planar_weights.takes(s.relation, s.images)
+    return None if takes else "weights are turned round, or slabs do not fit into scratch memory"
 
 
 NO_ROWS = "groups have many channels, or rows of windows are short or wide"
@@ -104,24 +104,36 @@ GATHER = (
     Way(
         "planes",
         "single pixels: products of matrices whose rows are planes",
-        _planar(conv_planes.takes, "windows are no single pixels, or planes small"),
+        _planar(conv_planes.takes, "windows are no single pixels"),
+        conv_cost.planes,
     ),
-    Way("depthwise planes", "each channel by itself, columns of a plane as lanes", _planar(depthwise_first.takes, NO_ROWS)),
-    Way("depthwise moved", "small groups, channels moved into lanes in blocks", _planar(depthwise_moved.takes, NO_ROWS)),
-    Way("depthwise rows", "small groups, channels as lanes", _rows),
-    Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd)),
-    Way("sub-pixel", "direct sums of products, all phases of a column as channels", _subpixel),
-    Way("columns", "direct sums of products, columns of a plane as lanes", _columns),
-    Way("slabs", "direct sums of products, x packed in slabs", _slabs),
-    Way("tiles", "direct sums of products", lambda s: None),
+    Way(
+        "depthwise planes",
+        "each channel by itself, columns of a plane as lanes",
+        _planar(depthwise_first.takes, NO_ROWS),
+        conv_cost.depthwise("depthwise planes"),
+    ),
+    Way(
+        "depthwise moved",
+        "small groups, channels moved into lanes in blocks",
+        _planar(depthwise_moved.takes, NO_ROWS),
+        conv_cost.depthwise("depthwise moved"),
+    ),
+    Way("depthwise rows", "small groups, channels as lanes", _rows, conv_cost.depthwise("depthwise rows")),
+    Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.winograd_form),
+    Way("sub-pixel", "direct sums of products, all phases of a column as channels", _subpixel, conv_cost.subpixel),
+    Way("columns", "direct sums of products, columns of a plane as lanes", _columns, conv_cost.columns),
+    Way("slabs", "direct sums of products, x packed in slabs", _slabs, conv_cost.slabs),
+    Way("tiles", "direct sums of products", lambda s: None, conv_cost.tiles),
 )
-"""How y and the gradient of x are computed, the first that takes it."""
+"""How y and the gradient of x are computed; of ways that probably take as long, the first."""
 
 WEIGHTS = (
-    Way("winograd", "Winograd's form", lambda s: winograd_weights.declines(s.relation, s.images, s.winograd)),
-    Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights),
-    Way("packed", "direct sums of products, from packed chunks", _packed),
-    Way("tiles", "direct sums of products", lambda s: None),
+    Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.weights_winograd),
+    Way("matrix", "single pixels: a product of matrices, in chunks of pixels", _matrix, conv_cost.weights_matrix),
+    Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights, conv_cost.weights_columns),
+    Way("packed", "direct sums of products, from packed chunks", _packed, conv_cost.weights_packed),
+    Way("tiles", "direct sums of products", lambda s: None, conv_cost.weights_tiles),
 )
 """How the gradient of the weights is."""
 
@@ -153,11 +165,29 @@ def _decided(kind: str, relation: Relation, images: int, first: bool, most: int,
 
 
 def candidates(kind: str, relation: Relation, images: int, first: bool, most: int) -> list[str]:
-    """The ways that take it, the one chosen without measuring first."""
-    s = Situation(relation, images, first, most)
+    """The ways that can compute it, the one chosen without measuring first."""
+    return list(predicted(kind, relation, images, first, most))
+
+
+def predicted(kind: str, relation: Relation, images: int, first: bool, most: int) -> dict[str, float]:
+    """The same, with the seconds that each probably takes on one thread; in the order in which they are preferred."""
     if not (images and relation.inputs and relation.outputs and all(axis.size and axis.out for axis in relation.axes)):
-        return [KINDS[kind][-1].name]  # nothing is to be computed, and sizes of nothing decide nothing
-    return [way.name for way in KINDS[kind] if way.declines(s) is None]
+        return {KINDS[kind][-1].name: 0.0}  # nothing is to be computed, and sizes of nothing decide nothing
+    s = Situation(relation, images, first, most)
+    found = _predicted(kind, s)
+    if kind == "gather" and "winograd" in found and images > 1:
+        wins = next(iter(_predicted(kind, replace(s, images=1)))) == "winograd"
+        if wins != (next(iter(found)) == "winograd"):
+            others = {name: time for name, time in found.items() if name != "winograd"}
+            own = {"winograd": found["winograd"]}
+            found = own | others if wins else dict([next(iter(others.items()))]) | own | others
+    return found
+
+
+def _predicted(kind: str, s: Situation) -> dict[str, float]:
+    """The ways that can compute it, the one that probably takes least first."""
+    found = {way.name: way.seconds(s) for way in KINDS[kind] if way.declines(s) is None}
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def key(kind: str, relation: Relation, images: int, first: bool, most: int) -> str:
@@ -185,14 +215,28 @@ def forget() -> None:
 
 
 def explained(kind: str, relation: Relation, images: int, first: bool) -> str:
-    """The way taken and why, for people: "winograd 2x2: Winograd's form"."""
+    """The way taken and why, for people: "winograd 2x2 (Winograd's form); predicted 1.2 ms, slabs 2.1 ms"."""
     now = settings.current()
     name = _chosen(kind, relation, images, first)
+    times = predicted(kind, relation, images, first, now.winograd)
     ways = {way.name: way for way in KINDS[kind]}
-    tile = winograd.tile_of(relation, now.winograd) if name == "winograd" else 0
-    said = f"{name}{f' {tile}x{tile}' if tile else ''} ({ways[name].says})"
-    if name != candidates(kind, relation, images, first, now.winograd)[0]:
-        return f"{said}, measured on this machine"
-    if name != "winograd" and relation.axes and not relation.depthwise:
-        return f"{said}; not Winograd's form: {ways['winograd'].declines(Situation(relation, images, first, now.winograd))}"
-    return said
+    said = f"{_titled(name, relation)} ({ways[name].says})"
+    if now.tuned and conv_tuned.recall(key(kind, relation, images, first, now.winograd)) == name:
+        measured = conv_tuned.entries()[key(kind, relation, images, first, now.winograd)]["ms"]
+        return f"{said}; measured on this machine: {_listed(name, measured, relation)}"
+    why = f"{said}; predicted: {_listed(name, {way: 1e3 * time for way, time in times.items()}, relation)}"
+    if "winograd" not in times and relation.axes and not relation.depthwise:
+        return f"{why}; not Winograd's form: {ways['winograd'].declines(Situation(relation, images, first, now.winograd))}"
+    return why
+
+
+def _listed(name: str, ms: dict[str, float], relation: Relation) -> str:
+    """Milliseconds of the way taken and of the others: "slabs 2.1 ms, tiles 2.3 ms"."""
+    order = [name, *(other for other in sorted(ms, key=ms.__getitem__) if other != name)]
+    return ", ".join(f"{_titled(way, relation)} {ms[way]:.3g} ms" for way in order if way in ms)
+
+
+def _titled(name: str, relation: Relation) -> str:
+    """A way's name, with the size of Winograd's tiles."""
+    tile = winograd.tile_of(relation, settings.current().winograd) if name == "winograd" else 0
+    return f"{name} {tile}x{tile}" if tile else name

@@ -41,17 +41,10 @@ class Schedule:
     zeros: Array
 
 
-FEW, SMALL = 64, 256
-"""Pixels of all images from which planes of fewer than SMALL are better moved: their ends fill no vector."""
-
-
 @lru_cache(maxsize=512)
 def takes(relation: Relation, images: int) -> bool:
-    """Whether every window is one pixel, and planes are worth it."""
-    pixels = math.prod(axis.out for axis in relation.axes)
-    if relation.depthwise or (pixels < SMALL and images * pixels > FEW):
-        return False
-    return all(
+    """Whether every window is one pixel."""
+    return not relation.depthwise and all(
         axis.kernel == axis.input_dilation == 1 and axis.pad_lo == 0 and (axis.out - 1) * axis.stride < axis.size
         for axis in relation.axes
     )

@@ -58,15 +58,8 @@ BLOCKS_BYTES, MOST_BLOCKS, FEWEST_BLOCKS = 1 << 19, 8, 4
 ZEROS = slots.FIRST_FREE
 """The word of a call's block with the address of zeros."""
 
-SMALL = 1 << 17
-"""Bytes of x and dy up to which moving them as a whole was measured faster: they stay in the cache."""
-
 ALIAS = 2048
 """Bytes from pixel to pixel of which multiples leave few places of the cache."""
-
-
-AGAIN = 4
-"""Blocks from which single pixels that are read once a block had better be packed."""
 
 
 class Cut(NamedTuple):
@@ -92,21 +85,9 @@ class Schedule:
     slot: int
 
 
-def takes(relation: Relation, images: int, first: bool) -> bool:
-    """Whether chunks fit into scratch memory and are worth packing."""
-    if relation.depthwise or not images:
-        return False
-    axes = relation.axes
-    pixels = math.prod(axis.size for axis in axes) * relation.inputs + math.prod(axis.out for axis in axes) * relation.outputs
-    if first and images * pixels * relation.spec.bytes < SMALL:
-        return False
-    if not first:
-        _, inputs, _ = relation.parts
-        far = any(n * relation.spec.bytes % ALIAS == 0 for n in (relation.inputs, relation.outputs))
-        again = relation.taps == 1 and relation.blocks >= AGAIN
-        if inputs < relation.spec.rows(machine())[0] or not (far or again):
-            return False
-    return _slot(relation, _cut(relation, images)) <= MOST
+def takes(relation: Relation, images: int) -> bool:
+    """Whether chunks fit into scratch memory."""
+    return not relation.depthwise and images > 0 and _slot(relation, _cut(relation, images)) <= MOST
 
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, first: bool) -> Array:

@@ -10,7 +10,6 @@ What is computed for a tile depends on nothing but the tile: neither chunks nor 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,10 +37,6 @@ from .workers import address_of, run
 CACHE = 3 << 17
 """Bytes of a chunk's transformed pixels, about: they stay in the cache with the products and a block's weights."""
 
-LEAST, TILES, PRODUCTS = 32, 49, 49 * 48 * 48
-"""Channels of a group, tiles of an image, and tiles times inputs times outputs of a group, from which Winograd's form was
-measured faster than the direct one. The batch does not count: an image is computed alike in any company."""
-
 LARGE = 20
 """Outputs along both axes from which tiles of 4x4 were measured faster than those of 2x2, for single images as well."""
 
@@ -50,19 +45,13 @@ UNITS = 8
 
 
 def declines(relation: Relation, most: int) -> str | None:
-    """Why a relation is not computed with tiles of at most `most` outputs along a side; None if it is."""
+    """Why a relation cannot be computed with tiles of at most `most` outputs along a side; None if it can."""
     if most not in FORMS:
         return "Winograd's form is switched off"
     steps = [(axis.kernel, axis.stride, axis.dilation, axis.input_dilation) for axis in relation.axes]
     if len(steps) != 2 or any(step != (3, 1, 1, 1) for step in steps):
         return "windows are not 3x3 with stride 1"
-    _, inputs, outputs = relation.parts
-    if relation.depthwise or min(inputs, outputs) < LEAST:
-        return f"groups have fewer than {LEAST} channels"
-    tiles = math.prod(-(-axis.out // 2) for axis in relation.axes)
-    if tiles < TILES or tiles * inputs * outputs < PRODUCTS:
-        return "there are too few outputs"
-    return None
+    return "each channel is by itself" if relation.depthwise else None
 
 
 def tile_of(relation: Relation, most: int) -> int:
@@ -131,7 +120,7 @@ def compute(
     """y (N, *out, outputs) from x (N, *size, inputs), contiguous and of the relation's dtype, and packed weights and bias.
 
     With `first` y is (N, outputs, *out) and x (N, inputs, *size). `tile` is 2 or 4. Any size will do:
-    whether it is worth it, `declines` says.
+    whether it is worth it, conv_cost.py says.
     """
     if not y.size:
         return

@@ -18,7 +18,7 @@ import numpy as np
 from ...plan import Shape
 from .. import memory
 from ..protocol import Array
-from . import conv_weights, slots, winograd
+from . import conv_weights, slots
 from .cache import functions
 from .contraction import prefetch
 from .conv_gather import Relation
@@ -48,9 +48,6 @@ CHUNK, CHUNKS = 32, 3
 TAKEN = 32
 """Channels of the sums that a thread takes at once."""
 
-TILES = 128
-"""Tiles of all images from which this was measured faster than the direct form."""
-
 UNITS, SUMS_BYTES = 8, 1 << 24
 """Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes."""
 
@@ -76,14 +73,6 @@ class Schedule:
     sets: int
     slot: int
     rows: int
-
-
-def declines(relation: Relation, images: int, most: int) -> str | None:
-    """Why the gradient of a relation's weights is not computed with tiles of at most `most` outputs along a side."""
-    reason = winograd.declines(relation, most)
-    if reason is None and images * math.prod(-(-axis.out // 2) for axis in relation.axes) < TILES:
-        reason = "there are too few outputs"
-    return reason
 
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, tile: int, first: bool = False) -> Array:
