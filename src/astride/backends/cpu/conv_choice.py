@@ -19,6 +19,7 @@ from functools import lru_cache
 from ... import settings
 from . import (
     conv_cost,
+    conv_few,
     conv_planar,
     conv_planar_weights,
     conv_planes,
@@ -77,6 +78,11 @@ def _subpixel(s: Situation) -> str | None:
     return None if takes else "pixels do not lie apart, or cells of windows are not whole"
 
 
+def _few(s: Situation) -> str | None:
+    takes = conv_few.takes(s.relation, s.images, s.first)
+    return None if takes else "output channels are not few, or windows are strided"
+
+
 def _columns(s: Situation) -> str | None:
     if not s.first:
         return "channels come last"
@@ -122,6 +128,7 @@ GATHER = (
     Way("depthwise rows", "small groups, channels as lanes", _rows, conv_cost.depthwise("depthwise rows")),
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.winograd_form),
     Way("sub-pixel", "direct sums of products, all phases of a column as channels", _subpixel, conv_cost.subpixel),
+    Way("few outputs", "direct sums of products, columns of one phase as lanes", _few, conv_cost.few),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns, conv_cost.columns),
     Way("slabs", "direct sums of products, x packed in slabs", _slabs, conv_cost.slabs),
     Way("tiles", "direct sums of products", lambda s: None, conv_cost.tiles),
