@@ -110,10 +110,11 @@ def takes(relation: Relation, images: int, first: bool = True) -> bool:
 
 
 def crowded(relation: Relation) -> bool:
-    """Whether neighbouring windows, channels last, begin in so few places of the cache that they drive each other out."""
+    """Whether neighbouring windows, channels last, begin in so few places of the cache that they drive each other out, and tiles
+    do not copy x themselves: the stride brings them there."""
     axis = relation.axes[-1] if relation.axes else StridedAxis(1, 1)
     step = relation.inputs * relation.spec.bytes * axis.stride // math.gcd(axis.stride, axis.input_dilation)
-    return step % APART == 0 and relation.outputs // relation.groups >= OUTPUTS
+    return step % APART == 0 and relation.outputs // relation.groups >= OUTPUTS and not relation.spreads
 
 
 def compute(
