@@ -125,7 +125,7 @@ def tiles(s: Situation) -> Work:
     if conv_slabs.crowded(r):
         terms = terms * ALIASED
     name, far = "lanewise tiles" if r.depthwise else "tiles", _far(s, WHOLE if s.first else 1)
-    products = groups * inputs * float((terms * taps).sum()) * (ALIASED if not s.first and conv_slabs.crowded(r) else 1)
+    products = groups * inputs * float((terms * taps).sum())
     return Work(name, products, groups * float(begun.sum()), moved + _packed(r), far)
 
 
