@@ -20,10 +20,12 @@ from ...plan import ConvPlan, Shape
 from ...plan.kinds import Direction, Edge, Layout
 from .. import memory
 from ..epilogue import Epilogue
+from ..fixed import frozen
 from ..protocol import Array, Arrays, Saved
 from . import (
     conv_choice,
     conv_few,
+    conv_half,
     conv_planar,
     conv_planar_weights,
     conv_planes,
@@ -42,6 +44,7 @@ from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
 from .conv_weights import weights_gradient
 from .conv_windows import MOST, most_classes, stretched_back
+from .kept import kept
 
 PLANAR = {
     "planes": conv_planes,
@@ -159,6 +162,10 @@ def _gathered(
     wide = computed(plan)
     first = plan.layout is Layout.CHANNELS_FIRST
     way = conv_choice.gathering(how, len(x), first)
+    if x.dtype != wide and wide == np.float32 and conv_half.takes(x, out):
+        _in_parts(plan, how, way, x, w, b, out)
+        (epilogue or Epilogue()).apply(out, residual)
+        return
     residual = None if residual is None else memory.contiguous(residual, wide)
     if first and way in PLANAR:
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
@@ -194,6 +201,30 @@ def _gathered(
         channels_first(y, out)
     else:
         _rounded(np.moveaxis(y, -1, 1) if first else y, out)
+
+
+def _in_parts(plan: ConvPlan, how: Relation, way: str, x: Array, w: Array, b: Array | None, out: Array) -> None:
+    """The same for narrow numbers, part by part, each in the way that the whole would take."""
+    first = plan.layout is Layout.CHANNELS_FIRST
+    x, ready = memory.contiguous(x), kept(w, ("wide", "float32"), lambda: frozen(w.astype(np.float32)))
+    for part in conv_half.parts(how, len(x), _bands(how, way, first)):
+        y = conv_half.empty(out, part, first)
+        with conv_choice.forced(way):
+            _gathered(plan, part.relation, conv_half.widened(x, part, first), ready, b, y)
+        conv_half.rounded(y, out, part, first)
+
+
+def _bands(how: Relation, way: str, first: bool) -> tuple[conv_half.Part, ...]:
+    """The bands of an image, if this way computes them as it does the whole."""
+    bands, most = conv_half.bands_of(how), settings.current().winograd
+    if way == "columns":  # which looks at the weights as well
+        return ()
+    for band in bands:
+        if way not in conv_choice.candidates("gather", band.relation, 1, first, most):
+            return ()
+        if way == "winograd" and winograd.tile_of(band.relation, most) != winograd.tile_of(how, most):
+            return ()
+    return bands
 
 
 def _channels_last(
