@@ -1,7 +1,8 @@
-"""Windows of one pixel where the channels come first: planes of pixels are rows of a matrix already, and nothing is moved.
+"""Windows of one pixel where the channels come first: planes of pixels are rows of a matrix already.
 
-The roles are swapped: a tile's m are output channels, whose weights are read where they lie, its n neighbouring pixels, and
-its r input channels.
+The roles are swapped: a tile's m are output channels, whose weights are rows of their own, its n neighbouring pixels, and its r
+input channels. Where many tiles read them, a unit's pixels are copied, a block of them after the other, so that tiles read them
+in order; planes are not transposed.
 """
 
 from __future__ import annotations
@@ -14,30 +15,52 @@ import numpy as np
 
 from ..epilogue import Epilogue
 from ..protocol import Array
+from . import slots
 from .cache import functions
-from .contraction import NEST, Contraction, Tiles, prefetch
-from .conv_gather import LINE, TAKEN, UNITS, Relation
-from .ending import ADD, bits, given, opened
+from .contraction import NEST, Contraction, Tiles
+from .conv_gather import TAKEN, UNITS, Relation
+from .conv_layout import channels_last
+from .conv_spread import ALIAS, pitch, spread
+from .conv_weights_packed import copier
+from .ending import ADD, bits, words
 from .ir import module
+from .kept import kept
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-GROUPS, PIXELS, PARTS, PART, CHANNELS, PARTS_OF_CHANNELS, PART_OF_CHANNELS, INPUTS, W_GROUP, W_OUTPUT, W_INPUT, HOW = range(12)
+FIELDS = (
+    *("groups", "pixels", "parts", "part", "channels", "parts_of_channels", "part_of_channels", "inputs"),
+    *("w_group", "w_output", "packs", "block", "slot", "how"),
+)
 """Fields: groups; pixels of a plane, the parts they are taken in and how many one has; the same of a group's output channels;
-input channels of a group; bytes in w from a group, an output and an input channel to the next; what tiles do with their sums: y
-may have the bias already."""
+input channels of a group; bytes in w from a group and an output channel to the next; whether pixels are copied, and the bytes of
+a block of them; those of a thread's scratch; what tiles do with their sums: y may have the bias already."""
+
+ZEROS = slots.FIRST_FREE
+"""The word of a call's block with the address of what sums begin with; those behind it are the numbers of ending.py."""
+
+PANEL = 3 << 17
+"""Bytes of the pixels that a unit reads, about: they stay in the second cache."""
+
+MANY = 96
+"""Output channels from which pixels are copied, or fewer where planes share places of the cache."""
+
+MOST = 1 << 20
+"""Bytes of a block that is copied, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A kernel's address, its geometry, the units of one image and how many a thread takes, and what sums begin with."""
+    """A kernel's address, its geometry, the units of one image and how many a thread takes, the bytes of a thread's scratch, and
+    what sums begin with."""
 
     address: int
     geometry: Geometry
     units: int
     taken: int
+    slot: int
     zeros: Array
 
 
@@ -70,18 +93,20 @@ def compute(
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
     how = ADD * (b is not None) | bits(epilogue, residual)
     found = schedule(relation, len(x), how)
-    begin, memory = given(how, found.zeros, epilogue, residual, y)
-    run(
-        found.address,
-        found.geometry.address,
-        address_of(w),
-        address_of(x),
-        begin,
-        address_of(y),
-        found.units * len(x),
-        found.taken,
-    )
+    units = found.units * len(x)
+    zeros = address_of(found.zeros)
+    block, memory = slots.block(found.slot, -(-units // found.taken), zeros, *words(epilogue, residual, y))
+    rows = kept(w, ("planes", relation), lambda: _rows(relation, w))
+    places = (address_of(rows), address_of(x), address_of(block), address_of(y))
+    run(found.address, found.geometry.address, *places, units, found.taken)
     del memory
+
+
+def _rows(relation: Relation, w: Array) -> Array:
+    """The weights as (groups, outputs, inputs), rows of input channels `pitch` apart."""
+    groups, inputs, outputs = relation.parts
+    rows = channels_last(w.reshape(groups, inputs, outputs)) if relation.swapped else w.reshape(groups, outputs, inputs)
+    return spread(rows) if pitch(inputs * rows.itemsize) > inputs * rows.itemsize else rows
 
 
 @lru_cache(maxsize=512)
@@ -91,14 +116,21 @@ def schedule(relation: Relation, images: int, how: int) -> Schedule:
     (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
     groups, inputs, outputs = relation.parts
     pixels = math.prod(axis.out for axis in relation.axes)
-    part, parts = _split(pixels, block, UNITS // max(images * groups, 1))
-    channels, parts_of_channels = _split(outputs, rows, UNITS // max(images * groups * parts, 1))
-    w_output, w_input = (1, outputs) if relation.swapped else (inputs, 1)
+    column = inputs * block * spec.bytes
+    far = pixels * spec.bytes % ALIAS == 0
+    packs = column <= MOST and outputs >= (2 * rows if far else MANY)
+    blocks = -(-pixels // block)
+    wanted = max(UNITS // max(images * groups, 1), -(-blocks // max(PANEL // column, 1)))
+    part, parts = _split(pixels, block, wanted)
+    wanted = UNITS // max(images * groups * parts, 1)
+    channels, parts_of_channels = _split(outputs, rows, min(wanted, outputs // MANY) if packs else wanted)
+    w_output = pitch(inputs * spec.bytes)
     fields = [groups, pixels, parts, part, outputs, parts_of_channels, channels, inputs]
-    fields += [n * spec.bytes for n in (inputs * outputs, w_output, w_input)]
+    slot = part // block * column + 64 if packs else 64
+    fields += [w_output * outputs, w_output, int(packs), column, slot, how]
     taken = max(TAKEN // max(part * channels * inputs, 1), 1)
     zeros = np.zeros(block, relation.dtype)
-    return Schedule(address, Geometry([*fields, how], []), groups * parts * parts_of_channels, taken, zeros)
+    return Schedule(address, Geometry(fields, []), groups * parts * parts_of_channels, taken, slot, zeros)
 
 
 def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
@@ -109,34 +141,39 @@ def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
 
 
 def planes(spec: Contraction, machine: Machine) -> str:
-    """The module of `planes`: a is w, b is x, c zeros as `given`, d is y; units are (image, group, part of pixels, part of
+    """The module of `planes`: a is w, b is x, c the call's block, d is y; units are (image, group, part of pixels, part of
     channels)."""
     f, tiles = kernel_function("planes"), Tiles(spec, machine)
-    get = [f.field(f.geometry, k) for k in range(12)]
-    rows, pixel = tiles.rows[0], spec.bytes
-    plane = get[PIXELS] * pixel
+    get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
+    rows, block, pixel = tiles.rows[0], f.value("i64", tiles.block), spec.bytes
+    plane, packs = get["pixels"] * pixel, get["packs"].ne(0)
     a_places, c_places, nest = f.scratch("ptr", rows), f.scratch("ptr", rows), f.scratch("i64", NEST)
-    begin, numbers = opened(f, get[HOW], f.c)
-    one = f.value("i64", 1)
-    for k, number in enumerate([one, one, one, get[INPUTS], one, one, one, get[W_INPUT], one, one, one, plane]):
-        f.store(number, f.at(nest, 8 * k))
+    number, scratch = slots.slot(f, f.c, get["slot"])
+    begin, numbers = f.load("ptr", f.at(f.c, 8 * ZEROS)), f.at(f.c, 8 * (ZEROS + 1))
+    one, width = f.value("i64", 1), f.value("i64", tiles.block * pixel)
+    row = f.select(packs, width, plane)
+    for k, value in enumerate([one, one, one, get["inputs"], one, one, one, f.value("i64", pixel), one, one, one, row]):
+        f.store(value, f.at(nest, 8 * k))
     with f.loop(f.begin, f.end) as unit:
-        rest, first_channel = unit // get[PARTS_OF_CHANNELS], unit % get[PARTS_OF_CHANNELS] * get[PART_OF_CHANNELS]
-        whole, first = rest // get[PARTS], rest % get[PARTS] * get[PART]
-        last, last_channel = (
-            f.smaller(start + part, all_)
-            for start, part, all_ in ((first, get[PART], get[PIXELS]), (first_channel, get[PART_OF_CHANNELS], get[CHANNELS]))
-        )
-        x, y = f.at(f.b, whole * get[INPUTS] * plane), f.at(f.d, whole * get[CHANNELS] * plane)
-        w = f.at(f.a, whole % get[GROUPS] * get[W_GROUP])
-        with f.loop(first, last, tiles.block) as at, f.loop(first_channel, last_channel, rows) as channel:
+        rest, first_channel = unit // get["parts_of_channels"], unit % get["parts_of_channels"] * get["part_of_channels"]
+        whole, first = rest // get["parts"], rest % get["parts"] * get["part"]
+        last = f.smaller(first + get["part"], get["pixels"])
+        last_channel = f.smaller(first_channel + get["part_of_channels"], get["channels"])
+        x, y = f.at(f.b, whole * get["inputs"] * plane), f.at(f.d, whole * get["channels"] * plane)
+        w = f.at(f.a, whole % get["groups"] * get["w_group"])
+        with f.when(packs), f.loop(first, last, tiles.block) as at:
+            place = f.at(scratch, (at - first) // tiles.block * get["block"])
+            f.call("void", "move", f.at(x, at * pixel), place, f.smaller(last - at, block), get["inputs"], plane, width, one)
+        with f.loop(first_channel, last_channel, rows) as channel:
             left = f.smaller(last_channel - channel, f.value("i64", rows))
             with f.loop(0, rows) as m:
-                here = channel + f.smaller(m, left - 1)
-                f.store(f.at(w, here * get[W_OUTPUT]), f.at(a_places, m * 8))
-                f.store(f.at(y, here * plane + at * pixel), f.at(c_places, m * 8))
-                for line in range(0, tiles.block * pixel, LINE):
-                    prefetch(f, f.at(y, here * plane + (at * pixel + line)), write=True)
-            lanes = f.smaller(last - at, f.value("i64", tiles.block))
-            tiles.call(f, left, lanes, a_places, c_places, f.at(x, at * pixel), begin, nest, get[HOW], numbers)
-    return module(f, *tiles.functions)
+                f.store(f.at(w, (channel + f.smaller(m, left - 1)) * get["w_output"]), f.at(a_places, m * 8))
+            with f.loop(first, last, tiles.block) as at:
+                with f.loop(0, rows) as m:
+                    f.store(f.at(y, (channel + f.smaller(m, left - 1)) * plane + at * pixel), f.at(c_places, m * 8))
+                packed = f.at(scratch, (at - first) // tiles.block * get["block"])
+                b = f.select(packs, packed, f.at(x, at * pixel))
+                lanes = f.smaller(last - at, block)
+                tiles.call(f, left, lanes, a_places, c_places, b, begin, nest, get["how"], numbers)
+    slots.give_back(f, f.c, number)
+    return module(f, slots.taker(), copier(spec, machine), *tiles.functions)
