@@ -20,7 +20,7 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import PIECE
-from .conv_gather import TAKEN, UNITS, Relation, strides
+from .conv_gather import LINE, TAKEN, UNITS, Relation, strides
 from .conv_planar_tile import ENTRY, FIELDS, PHASES, Planar, planar
 from .ending import bits, words
 from .kept import kept
@@ -48,6 +48,9 @@ COLUMNS = 512
 VECTORS = 24
 """Vectors of a unit from which it may have fewer rows than fit, so that there are UNITS of them."""
 
+
+ALIAS = 256
+"""Bytes from a window's row to the next of which multiples leave few places of the cache."""
 
 PART = 16
 """Output channels that parts are multiples of: whole tiles."""
@@ -144,7 +147,7 @@ def _cut(relation: Relation) -> Cut:
     columns = -(-width.out // chunks)
     columns = min(-(-columns // lanes) * lanes, width.out)
     pitch = (-(-(columns + over(width)) // lanes) + 1) * lanes
-    row = inputs * depth.kernel * width.stride * pitch * relation.spec.bytes
+    row = inputs * depth.kernel * row_bytes(relation, pitch)
     rows = 1
     while rows < height.out and reach(height, rows + 1) * row <= X_BYTES:
         rows += 1
@@ -153,9 +156,8 @@ def _cut(relation: Relation) -> Cut:
 
 def _slot(relation: Relation, cut: Cut) -> int:
     """Bytes of scratch."""
-    depth, height, width = axes_of(relation)
-    packed = relation.parts[1] * depth.kernel * reach(height, cut.rows) * width.stride * cut.pitch
-    return packed * relation.spec.bytes
+    depth, height, _ = axes_of(relation)
+    return relation.parts[1] * depth.kernel * reach(height, cut.rows) * row_bytes(relation, cut.pitch)
 
 
 def _rows(relation: Relation, images: int, cut: Cut, lanes: int) -> int:
@@ -178,7 +180,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     (address,) = functions("conv_planar", (written, block), lambda: planar(written, block, machine()), ("planar",))
     groups, inputs, outputs = relation.parts
     rows = _rows(relation, images, cut, lanes)
-    row = width.stride * cut.pitch * size
+    row = row_bytes(relation, cut.pitch)
     chunks, entries = _entries(width, cut, rows, lanes, (height.stride * row, width.out * size), size)
     row_chunks = -(-height.out // rows)
     units = images * groups * depth.out * row_chunks * len(chunks)
@@ -211,13 +213,20 @@ def _part(outputs: int, units: int) -> int:
     return -(-steps // wanted) * PART
 
 
+def row_bytes(relation: Relation, pitch: int) -> int:
+    """Bytes of a packed row of phases of so many numbers: the rows of a vector shall not share places of the cache."""
+    _, height, width = axes_of(relation)
+    row = width.stride * pitch * relation.spec.bytes
+    return row + (LINE if height.stride * row % ALIAS == 0 else 0)
+
+
 def places_of(relation: Relation, pitch: int, rows: int) -> dict[str, int]:
     """The fields PLACES, for so many packed numbers of a phase of a row, and rows of y that are packed for at once."""
     axes, size = axes_of(relation), relation.spec.bytes
     depth, height, width = axes
     groups, inputs, outputs = relation.parts
     x_steps, y_steps = strides([a.size for a in axes], size), strides([a.out for a in axes], size)
-    row = width.stride * pitch * size
+    row = row_bytes(relation, pitch)
     plane = reach(height, rows) * row
     fields = {"groups": groups, "inputs": inputs, "outputs": outputs, "taps": relation.taps * inputs}
     fields |= dict(zip(("x_channel", "x_depth", "x_row"), x_steps, strict=False))

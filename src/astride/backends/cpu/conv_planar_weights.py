@@ -24,7 +24,7 @@ from . import slots
 from .cache import functions
 from .contraction import fused, mask_below
 from .conv_gather import Relation
-from .conv_planar import FEW, MOST, axes_of, offsets_of, over, places_of, reach
+from .conv_planar import FEW, MOST, axes_of, offsets_of, over, places_of, reach, row_bytes
 from .conv_planar_tile import PHASES, PLACES, Planar, pack_rows, row_packer
 from .ir import Function, Value, Variable, module
 from .ir_types import vector
@@ -35,15 +35,19 @@ from .workers import address_of, run
 
 Numbers = NDArray[np.int64]
 
-FIELDS = (*PLACES, "parts", "part", "blocks", "images", "x_images", "set")
+FIELDS = (*PLACES, "parts", "part", "blocks", "images", "x_images", "x_slot", "set", "packs")
 """Fields: those of conv_planar_tile.py; parts that blocks of output channels are taken in, and blocks of one; blocks of a group;
-bytes from an image to the next in dy, and in packed x; bytes of a set of sums. Then tables: taps, slabs, and those of sets."""
+bytes from an image to the next in dy, and in packed x; bytes of all packed x, behind which is room for a block of dy; bytes of a
+set of sums; whether dy is packed. Then tables: taps, slabs, and those of sets."""
 
 SLAB = 7
 """Numbers of a slab: its first image and how many, depth, first row and how many, first column and how many."""
 
-VECTORS = 64
-"""Vectors of columns that a slab has of one output channel, about: as many products are added up one by one."""
+VECTORS = 128
+"""Vectors of columns that a slab has of one output channel, at most: as many products are added up one by one."""
+
+AGAIN = 24
+"""Taps and channels from which rows of dy that end within a vector had better be packed."""
 
 SETS, SETS_BYTES = 8, 1 << 22
 """Sets of sums, if they take no more than so many bytes."""
@@ -125,14 +129,14 @@ def _cut(relation: Relation, images: int) -> Cut:
     rows = min(max(VECTORS // each, 1), height.out)
     rows = -(-height.out // -(-height.out // rows))
     together = max(min(VECTORS // (each * rows), images), 1) if rows == height.out and depth.out == 1 and chunks == 1 else 1
-    return Cut(together, rows, columns, columns + (-(-over(width) // lanes) + 1) * lanes)
+    return Cut(together, rows, columns, columns + -(-over(width) // lanes) * lanes)
 
 
 def _slot(relation: Relation, images: int) -> int:
-    """Bytes of scratch."""
-    cut, (depth, height, width) = _cut(relation, images), axes_of(relation)
-    packed = relation.parts[1] * depth.kernel * reach(height, cut.rows) * width.stride * cut.pitch
-    return cut.images * packed * relation.spec.bytes
+    """Bytes of scratch: packed x, and a block of dy."""
+    cut, (depth, height, _) = _cut(relation, images), axes_of(relation)
+    x = relation.parts[1] * depth.kernel * reach(height, cut.rows) * row_bytes(relation, cut.pitch)
+    return cut.images * (x + tiles_of(machine())[0] * cut.rows * cut.columns * relation.spec.bytes)
 
 
 def _slabs(relation: Relation, images: int, cut: Cut) -> Numbers:
@@ -173,7 +177,8 @@ def schedule(relation: Relation, images: int) -> Schedule:
     parts = -(-blocks // part)
     x_images = fields["slot"]
     fields |= {"parts": parts, "part": part, "blocks": blocks, "images": relation.outputs * fields["y_channel"]}
-    fields |= {"x_images": x_images, "set": set_bytes, "slot": x_images * cut.images}
+    fields |= {"x_images": x_images, "x_slot": x_images * cut.images, "set": set_bytes, "slot": _slot(relation, images)}
+    fields["packs"] = int(width.out % spec.lanes(machine()) > 0 and fields["taps"] >= AGAIN)
     bounds = np.arange(sets + 1, dtype=np.int64) * len(slabs) // sets
     geometry = Geometry([fields[name] for name in FIELDS], [np.ascontiguousarray(offsets).ravel(), slabs, bounds])
     return Schedule(address, geometry, (sets, *sums_shape), sets * groups * parts, fields["slot"])
@@ -205,7 +210,10 @@ def correlate(spec: Planar, machine: Machine) -> str:
             dy = f.at(dy, row * get["y_row"] + column * spec.bytes)
             with f.loop(start, end) as block:
                 left = get["outputs"] - block * channels
-                sent = (f.at(dy, block * channels * get["y_channel"]), left, images, rows, columns, f.geometry)
+                lines = _Lines(f, spec, width, get, (images, rows, columns))
+                of_dy = f.at(dy, block * channels * get["y_channel"])
+                y, steps, count = lines.there(of_dy, f.at(memory, get["x_slot"]), f.smaller(left, f.value("i64", channels)))
+                sent = (y, *steps, left, images, rows, count, f.geometry)
                 sums_of, tap = f.at(sums, block * panel), f.variable("i64", 0)
                 for size in sizes:
                     with f.loop(tap.get(), get["taps"] - (size - 1), size) as first:
@@ -217,16 +225,57 @@ def correlate(spec: Planar, machine: Machine) -> str:
     return module(f, slots.taker(), row_packer(spec, width), *tiles)
 
 
+class _Lines:
+    """Writes how the rows of a slab of a block of dy are found: where they lie, or packed, zeros behind the last column."""
+
+    def __init__(self, f: Function, spec: Planar, width: int, get: dict[str, Value], counts: tuple[Value, Value, Value]) -> None:
+        self.f, self.spec, self.width, self.get, self.counts = f, spec, width, get, counts
+
+    def there(self, y: Value, memory: Value, channels: Value) -> tuple[Value, list[Value], Value]:
+        """The first row, the bytes from a channel, row and image to the next, and the columns of a row."""
+        f, get, (images, rows, columns) = self.f, self.get, self.counts
+        whole = (columns + (self.width - 1)) // self.width * self.width
+        row = whole * self.spec.bytes
+        own = (get["y_channel"], get["y_row"], get["images"])
+        packed = (images * rows * row, row, rows * row)
+        packs = get["packs"].ne(0)
+        with f.when(packs):
+            self._pack(y, memory, channels, packed, own)
+        steps = [f.select(packs, a, b) for a, b in zip(packed, own, strict=True)]
+        return f.select(packs, memory, y), steps, f.select(packs, whole, columns)
+
+    def _pack(
+        self, y: Value, memory: Value, channels: Value, packed: tuple[Value, Value, Value], own: tuple[Value, Value, Value]
+    ) -> None:
+        f, (images, rows, columns), width = self.f, self.counts, self.width
+        kind, size = vector(width, self.spec.kind), self.spec.bytes
+        with f.loop(0, channels) as channel, f.loop(0, images) as image, f.loop(0, rows) as row:
+            source, place = (
+                f.at(start, channel * steps[0] + row * steps[1] + image * steps[2])
+                for start, steps in ((y, own), (memory, packed))
+            )
+            with f.loop(0, columns, width) as k:
+                values = f.load(kind, f.at(source, k * size), mask=mask_below(f, width, columns - k))
+                f.store(values, f.at(place, k * size))
+
+
 def _tile(name: str, spec: Planar, width: int, channels: int, taps: int) -> Function:
-    """Add a slab's products of the next `left` output channels, as many as a tile has, with so many taps. x is the packed slab,
-    y the first channel's first row and column in dy."""
-    counts = {"left": "i64", "images": "i64", "rows": "i64", "columns": "i64"}
+    """Add a slab's products of the next `left` output channels, as many as a tile has, with so many taps. x is the packed slab, y
+    the first channel's first row of dy; then the bytes from a channel, row and image to the next."""
+    counts = {
+        "y_channel": "i64",
+        "y_row": "i64",
+        "y_image": "i64",
+        "left": "i64",
+        "images": "i64",
+        "rows": "i64",
+        "columns": "i64",
+    }
     f = Function(name, private=True, x="ptr", offsets="ptr", sums="ptr", y="ptr", **counts, geometry="ptr")
-    words = ("y_channel", "y_row", "images", "x_images", "r_stride", "p_row")
-    y_channel, y_row, y_image, x_image, stride, p_row = (f.field(f.geometry, FIELDS.index(word)) for word in words)
+    x_image, stride, p_row = (f.field(f.geometry, FIELDS.index(word)) for word in ("x_images", "r_stride", "p_row"))
     kind, x_row = vector(width, spec.kind), stride * p_row
     xs = [f.at(f.x, f.load("i64", f.at(f.offsets, 8 * t))) for t in range(taps)]
-    ys = [f.at(f.y, f.smaller(f.value("i64", m), f.left - 1) * y_channel) for m in range(channels)]
+    ys = [f.at(f.y, f.smaller(f.value("i64", m), f.left - 1) * f.y_channel) for m in range(channels)]
     sums = [f.variable(kind, 0) for _ in range(taps * channels)]
     whole = f.columns // width * width
     mask = mask_below(f, width, f.columns - whole)
@@ -239,9 +288,9 @@ def _tile(name: str, spec: Planar, width: int, channels: int, taps: int) -> Func
                 total.set(fused(f, value, pixels, total.get()))
 
     with f.loop(0, f.images) as image, f.loop(0, f.rows) as row:
-        x_at, y_at = image * x_image + row * x_row, image * y_image + row * y_row
-        with f.loop(0, whole, width) as column:
-            products(x_at + column * spec.bytes, y_at + column * spec.bytes, None)
+        x_at, y_at = image * x_image + row * x_row, image * f.y_image + row * f.y_row
+        with f.loop(0, whole * spec.bytes, width * spec.bytes) as at:
+            products(x_at + at, y_at + at, None)
         with f.when(whole < f.columns):
             products(x_at + whole * spec.bytes, y_at + whole * spec.bytes, mask)
     _add(f, spec, width, sums)
