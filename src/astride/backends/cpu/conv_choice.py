@@ -31,6 +31,7 @@ from . import (
     depthwise_first,
     depthwise_last,
     depthwise_moved,
+    depthwise_weights,
     winograd,
 )
 from .conv_cost import Situation, Work
@@ -65,6 +66,10 @@ def _rows(s: Situation) -> str | None:
     if s.first:
         return "channels come first"
     return None if depthwise_last.takes_rows(s.relation) else "groups have many channels, or windows are wide"
+
+
+def _grouped(s: Situation) -> str | None:
+    return None if depthwise_weights.takes(s.relation) else "groups have many channels, or windows are wide"
 
 
 def _slabs(s: Situation) -> str | None:
@@ -137,6 +142,7 @@ GATHER = (
 
 WEIGHTS = (
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.weights_winograd),
+    Way("depthwise", "small groups, channels as lanes", _grouped),
     Way("matrix", "single pixels: a product of matrices, in chunks of pixels", _matrix, conv_cost.weights_matrix),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights, conv_cost.weights_columns),
     Way("packed", "direct sums of products, from packed chunks", _packed, conv_cost.weights_packed),
@@ -145,6 +151,9 @@ WEIGHTS = (
 """How the gradient of the weights is."""
 
 KINDS = {"gather": GATHER, "weights": WEIGHTS}
+
+SHOWN = 4
+"""Ways whose times people are shown."""
 
 _forced: ContextVar[str | None] = ContextVar("astride_conv_way", default=None)
 
@@ -206,6 +215,19 @@ def key(kind: str, relation: Relation, images: int, first: bool, most: int) -> s
     return "|".join(map(str, (*parts, int(relation.swapped), int(relation.flip))))
 
 
+def described(key: str) -> str:
+    """A key for people: "y, float32: 8 images of 64x56x56 to 64x56x56, 3x3, stride 1x1, channels first"."""
+    kind, dtype, images, inputs, outputs, groups, text, first, *_ = key.split("|")
+    axes = [axis.split(",") for axis in text.split(";")] if text else []
+    sizes, kernels, strides, dilations, _, _, out, stretched = zip(*axes, strict=True) if axes else [()] * 8
+    parts = [f"{'y' if kind == 'gather' else 'w'}, {dtype}: {images} image{'' if images == '1' else 's'}"]
+    parts[0] += f" of {'x'.join([inputs, *sizes])} to {'x'.join([outputs, *out])}"
+    parts += ["x".join(kernels) or "no axes", f"stride {'x'.join(strides)}"]
+    parts += [f"{word} {'x'.join(of)}" for word, of in (("dilation", dilations), ("stretched", stretched)) if set(of) - {"1"}]
+    parts += [f"{groups} groups"] * (groups != "1") + ["channels first" if first == "1" else "channels last"]
+    return ", ".join(parts)
+
+
 @contextmanager
 def forced(name: str) -> Iterator[None]:
     """Take this way, which must be among the candidates, whatever was decided: for measuring it."""
@@ -239,7 +261,7 @@ def explained(kind: str, relation: Relation, images: int, first: bool) -> str:
 
 def _listed(name: str, ms: dict[str, float], relation: Relation) -> str:
     """Milliseconds of the way taken and of the others: "slabs 2.1 ms, tiles 2.3 ms"."""
-    order = [name, *(other for other in sorted(ms, key=ms.__getitem__) if other != name)]
+    order = [name, *(other for other in sorted(ms, key=ms.__getitem__) if other != name)][:SHOWN]
     return ", ".join(f"{_titled(way, relation)} {ms[way]:.3g} ms" for way in order if way in ms)
 
 

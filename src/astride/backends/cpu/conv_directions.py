@@ -36,6 +36,7 @@ from . import (
     depthwise_first,
     depthwise_last,
     depthwise_moved,
+    depthwise_weights,
     winograd,
     winograd_weights,
 )
@@ -263,6 +264,8 @@ def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bo
     if way == "winograd":
         tile = winograd.tile_of(how, settings.current().winograd)
         return winograd_weights.weights_gradient(how, a, c, shape, tile, first)
+    if way == "depthwise":
+        return depthwise_weights.weights_gradient(how, a, c, shape, first)
     if way == "matrix":
         return conv_weights_matrix.weights_gradient(how, a, c, shape, first)
     if way == "columns":

@@ -37,7 +37,8 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, RUNS, W_INPUT, HOW, AHEAD, TABLES = (*range(6), 7, *range(9, 14))
+CHANNELS, DEPTHS, PAIRS, X_IMAGE, Y_DEPTH, X_TAP, W_TAP, RUNS, W_INPUT, HOW, AHEAD = 0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12
+TABLES = 13
 """Fields: channels; depths of y and pairs of rows; bytes of an image of x and of a depth of y; bytes from tap to tap along depth
 and height, in x and in w; how many runs of tiles a row has; bytes of an input channel's taps in w; what is done with
 sums; how many bytes of x are asked for ahead with each of y, 0 for none of either. Then tables: depths, pairs and runs. Weights
@@ -65,6 +66,9 @@ TAKEN = 1 << 15
 
 FAR = 1 << 20
 """Bytes of x from which it is asked for ahead: what is smaller mostly is in the cache."""
+
+VECTORS = 4
+"""Vectors of channels that are moved to scratch memory at once at most."""
 
 MOST_AHEAD = 16
 """Bytes of x that are asked for with each of y at most."""
@@ -100,13 +104,20 @@ class Schedule:
 @lru_cache(maxsize=512)
 def takes_rows(relation: Relation) -> bool:
     """Whether groups are small enough, and windows narrow and alike enough to be written out."""
-    inputs, width = relation.inputs // relation.groups, relation.axes[-1].kernel
-    if relation.groups == 1 or relation.inputs != relation.outputs or width > WIDEST:
-        return False
-    if inputs > 1 and (inputs > MOST_INPUTS or relation.spec.lanes(machine()) % inputs or relation.taps * inputs > 2 * PIECE):
+    if not small_groups(relation):
         return False
     row = tiles(relation)
-    return width * inputs <= MOST_TAPS and len(row.tiles) <= MOST_TILES and row.taps * inputs <= MOST_WRITTEN
+    return len(row.tiles) <= MOST_TILES and row.taps * (relation.inputs // relation.groups) <= MOST_WRITTEN
+
+
+def small_groups(relation: Relation) -> bool:
+    """Whether there are groups of few channels, the same in x and y, whose products are not too many."""
+    inputs, width = relation.inputs // relation.groups, relation.axes[-1].kernel
+    if relation.groups == 1 or relation.inputs != relation.outputs or width > WIDEST or width * inputs > MOST_TAPS:
+        return False
+    return inputs == 1 or (
+        inputs <= MOST_INPUTS and relation.spec.lanes(machine()) % inputs == 0 and relation.taps * inputs <= 2 * PIECE
+    )
 
 
 def tiles(relation: Relation) -> Row:
@@ -183,6 +194,13 @@ def specification(relation: Relation, channels: int, *, streamed: bool = False) 
     """What the code depends on, for so many channels at a time."""
     few = channels < relation.spec.lanes(machine())
     return Depthwise(relation.spec.kind, tiles(relation).tiles, relation.inputs // relation.groups, relation.flip, few, streamed)
+
+
+def evenly(channels: int, lanes: int, most: int) -> int:
+    """Channels of blocks of at most so many vectors, but one at least, that leave little of the last one over."""
+    vectors = -(-channels // lanes)
+    blocks = -(-vectors // max(most, 1))
+    return min(channels, lanes * -(-vectors // blocks))
 
 
 @lru_cache(maxsize=512)
@@ -333,7 +351,7 @@ class Rows:
             place = f.variable("ptr", f.at(x, f.along * (ahead - 1)))
             with f.loop(0, ahead):
                 for line in lines:
-                    prefetch(f, f.at(place.get(), line))
+                    prefetch(f, f.at(place.get(), line), near=False)
                 place.set(f.at(place.get(), pixel * size))
             if not spec.streamed:
                 for y in (f.y, y_lower):

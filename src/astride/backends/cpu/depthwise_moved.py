@@ -19,7 +19,19 @@ from . import slots
 from .cache import functions
 from .conv_gather import Relation
 from .conv_move import mover
-from .depthwise_last import HOW, Depthwise, all_rows, by_tap, first_sums, geometry, specification, takes_rows, vector_starts
+from .depthwise_last import (
+    HOW,
+    VECTORS,
+    Depthwise,
+    all_rows,
+    by_tap,
+    evenly,
+    first_sums,
+    geometry,
+    specification,
+    takes_rows,
+    vector_starts,
+)
 from .ending import NUMBERS, bits, words
 from .ir import module
 from .machine import Machine, machine
@@ -37,9 +49,6 @@ BIAS = slots.FIRST_FREE
 
 BYTES, MOST = 1 << 19, (1 << 21) - (1 << 16)
 """About as many bytes as a block has in scratch memory, and as many as it may have."""
-
-VECTORS = 4
-"""Vectors of channels that a block has at most."""
 
 TAKEN = 1 << 16
 """Products that a thread takes at once, at least."""
@@ -98,7 +107,7 @@ def _channels(relation: Relation) -> int:
     """Channels of a block."""
     lanes = relation.spec.lanes(machine())
     one = sum(_pixels(relation)) * relation.spec.bytes * lanes
-    return min(relation.outputs, lanes * max(min(VECTORS, BYTES // max(one, 1)), 1))
+    return evenly(relation.outputs, lanes, min(VECTORS, BYTES // max(one, 1)))
 
 
 def _slot(relation: Relation) -> tuple[int, int]:
