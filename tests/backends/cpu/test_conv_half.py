@@ -14,7 +14,7 @@ from tests.backends.cpu.compiled import skip_unread
 
 import astride
 from astride import dispatch
-from astride.backends.cpu import conv_choice, conv_half
+from astride.backends.cpu import conv_choice, conv_directions, conv_half
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.epilogue import Epilogue
 
@@ -23,11 +23,17 @@ Array = NDArray[Any]
 DTYPES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 
+def clear() -> None:
+    """Cut anew."""
+    conv_half.bands_of.cache_clear()
+    conv_directions._bands.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    conv_half.bands_of.cache_clear()
+    clear()
     yield
-    conv_half.bands_of.cache_clear()
+    clear()
 
 
 CASES: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -72,7 +78,7 @@ def test_parts_are_the_whole(monkeypatch: pytest.MonkeyPatch, case: Any, dtype: 
             found = []
             for together in (1 << 40, 3000):
                 monkeypatch.setattr(conv_half, "NUMBERS_AT_ONCE", together)
-                conv_half.bands_of.cache_clear()
+                clear()
                 with conv_choice.forced(way):
                     found.append(result(back))
             assert np.array_equal(found[0], found[1]), (way, back)

@@ -208,16 +208,17 @@ def _in_parts(plan: ConvPlan, how: Relation, way: str, x: Array, w: Array, b: Ar
     """The same for narrow numbers, part by part, each in the way that the whole would take."""
     first = plan.layout is Layout.CHANNELS_FIRST
     x, ready = memory.contiguous(x), kept(w, ("wide", "float32"), lambda: frozen(w.astype(np.float32)))
-    for part in conv_half.parts(how, len(x), _bands(how, way, first)):
+    for part in conv_half.parts(how, len(x), _bands(how, way, first, settings.current().winograd)):
         y = conv_half.empty(out, part, first)
         with conv_choice.forced(way):
             _gathered(plan, part.relation, conv_half.widened(x, part, first), ready, b, y)
         conv_half.rounded(y, out, part, first)
 
 
-def _bands(how: Relation, way: str, first: bool) -> tuple[conv_half.Part, ...]:
+@lru_cache(maxsize=512)
+def _bands(how: Relation, way: str, first: bool, most: int) -> tuple[conv_half.Part, ...]:
     """The bands of an image, if this way computes them as it does the whole."""
-    bands, most = conv_half.bands_of(how), settings.current().winograd
+    bands = conv_half.bands_of(how)
     if way == "columns":  # which looks at the weights as well
         return ()
     for band in bands:

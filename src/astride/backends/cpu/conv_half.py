@@ -7,6 +7,7 @@ depends on where parts end, for a window's taps are added up in the window's ord
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,8 +26,11 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-NUMBERS_AT_ONCE = 1 << 18
-"""Numbers of x and y that a part has, about: a megabyte."""
+NUMBERS_AT_ONCE = 1 << 19
+"""Numbers of x and y that a part has, about: two megabytes."""
+
+MOST = 2 * NUMBERS_AT_ONCE
+"""Numbers of the memory that is kept for x and for y."""
 
 BAND = 12
 """Windows that bands begin at multiples of: tiles of every size begin there as well."""
@@ -111,17 +115,32 @@ def _band(axis: StridedAxis, pixels: tuple[int, int], windows: tuple[int, int]) 
 
 def widened(x: Array, part: Part, first: bool) -> Array:
     """The pixels of a part in float32; x is contiguous."""
-    return _converted(x, np.empty(_shape(x, part, part.pixels, first), np.float32), part, part.pixels, first, False)
+    return _converted(x, _room("x", _shape(x, part, part.pixels, first)), part, part.pixels, first, False)
 
 
 def empty(y: Array, part: Part, first: bool) -> Array:
     """Room for a part's results."""
-    return np.empty(_shape(y, part, part.windows, first), np.float32)
+    return _room("y", _shape(y, part, part.windows, first))
 
 
 def rounded(found: Array, y: Array, part: Part, first: bool) -> None:
     """A part's results into contiguous y."""
     _converted(y, found, part, part.windows, first, True)
+
+
+_rooms = threading.local()
+
+
+def _room(name: str, shape: tuple[int, ...]) -> Array:
+    """Memory of this thread for a part, which the next part uses again; fresh memory for an image that is not cut."""
+    size = math.prod(shape)
+    if size > MOST:
+        return np.empty(shape, np.float32)
+    room: Array | None = getattr(_rooms, name, None)
+    if room is None:
+        room = np.empty(MOST, np.float32)
+        setattr(_rooms, name, room)
+    return room[:size].reshape(shape)
 
 
 def _shape(array: Array, part: Part, span: tuple[int, int], first: bool) -> tuple[int, ...]:
