@@ -18,14 +18,19 @@ def mover(kind: str, machine: Machine) -> Function:
     size, lanes = BITS[kind] // 8, max(machine.lanes(kind), 2)
     f = Function("move", private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64", room="i64")
     enough = (f.rows >= lanes) & (f.columns >= lanes)
-    with f.when((f.rows <= FEW) & f.room.ne(0), likely=False) as many:
+    # Planes are read, or written, one after the other: the next block is the next along x's rows where y may be written behind
+    # what it has, and else along y's.
+    along = f.room.ne(0)
+    outer, inner = f.select(along, f.rows, f.columns), f.select(along, f.columns, f.rows)
+    with f.when((f.rows <= FEW) & along, likely=False) as many:
         _woven(f, kind, size, lanes)
-        # The next block is the next of rows: what does not depend on the column stays out of their loop.
-        with many.otherwise(), f.loop(0, f.columns, lanes) as column, f.loop(0, f.rows, lanes) as row, f.when(enough) as ragged:
-            _block(f, kind, size, lanes, (f.smaller(row, f.rows - lanes), f.smaller(column, f.columns - lanes)))
-            with ragged.otherwise():
-                x, y = f.at(f.x, row * f.x_row + column * size), f.at(f.y, column * f.y_row + row * size)
-                _ragged(f, kind, lanes, (x, y), f.rows - row, f.columns - column)
+        with many.otherwise(), f.loop(0, outer, lanes) as i, f.loop(0, inner, lanes) as j:
+            row, column = f.select(along, i, j), f.select(along, j, i)
+            with f.when(enough) as ragged:
+                _block(f, kind, size, lanes, (f.smaller(row, f.rows - lanes), f.smaller(column, f.columns - lanes)))
+                with ragged.otherwise():
+                    x, y = f.at(f.x, row * f.x_row + column * size), f.at(f.y, column * f.y_row + row * size)
+                    _ragged(f, kind, lanes, (x, y), f.rows - row, f.columns - column)
     return f
 
 
