@@ -22,7 +22,7 @@ from .conv_gather import TAKEN, UNITS, Relation
 from .conv_layout import channels_last
 from .conv_spread import ALIAS, pitch, spread
 from .conv_weights_packed import copier
-from .ending import ADD, bits, words
+from .ending import ADD, NUMBERS, bits, given, opened, words
 from .ir import module
 from .kept import kept
 from .machine import Machine, machine
@@ -32,11 +32,11 @@ from .workers import address_of, run
 
 FIELDS = (
     *("groups", "pixels", "parts", "part", "channels", "parts_of_channels", "part_of_channels", "inputs"),
-    *("w_group", "w_output", "packs", "block", "slot", "how"),
+    *("w_group", "w_output", "block", "slot", "how"),
 )
 """Fields: groups; pixels of a plane, the parts they are taken in and how many one has; the same of a group's output channels;
-input channels of a group; bytes in w from a group and an output channel to the next; whether pixels are copied, and the bytes of
-a block of them; those of a thread's scratch; what tiles do with their sums: y may have the bias already."""
+input channels of a group; bytes in w from a group and an output channel to the next; of a block of pixels that are copied, and of
+a thread's scratch, 0 where none are; what tiles do with their sums: y may have the bias already."""
 
 ZEROS = slots.FIRST_FREE
 """The word of a call's block with the address of what sums begin with; those behind it are the numbers of ending.py."""
@@ -46,6 +46,9 @@ PANEL = 3 << 17
 
 MANY = 96
 """Output channels from which pixels are copied, or fewer where planes share places of the cache."""
+
+FEWER = 8
+"""Units that a call has at least where output channels are taken in parts, each of which copies the same pixels."""
 
 MOST = 1 << 20
 """Bytes of a block that is copied, at most."""
@@ -86,19 +89,22 @@ def compute(
     """y (N, outputs, *size) from x (N, inputs, *size), all contiguous and of the relation's dtype."""
     if not y.size:
         return
-    read = tuple(slice(0, axis.out * axis.stride, axis.stride) for axis in relation.axes)
     if x.shape[2:] != y.shape[2:]:
+        read = tuple(slice(0, axis.out * axis.stride, axis.stride) for axis in relation.axes)
         x = np.ascontiguousarray(x[:, :, *read])
     if b is not None:
         y[...] = b.reshape(-1, *[1] * len(relation.axes))
     how = ADD * (b is not None) | bits(epilogue, residual)
     found = schedule(relation, len(x), how)
     units = found.units * len(x)
-    zeros = address_of(found.zeros)
-    block, memory = slots.block(found.slot, -(-units // found.taken), zeros, *words(epilogue, residual, y))
+    if found.slot:
+        numbers = (address_of(found.zeros), *words(epilogue, residual, y))
+        block, memory = slots.block(found.slot, -(-units // found.taken), *numbers)
+        begin = address_of(block)
+    else:
+        begin, memory = given(how, found.zeros, epilogue, residual, y)
     rows = kept(w, ("planes", relation), lambda: _rows(relation, w))
-    places = (address_of(rows), address_of(x), address_of(block), address_of(y))
-    run(found.address, found.geometry.address, *places, units, found.taken)
+    run(found.address, found.geometry.address, address_of(rows), address_of(x), begin, address_of(y), units, found.taken)
     del memory
 
 
@@ -122,12 +128,12 @@ def schedule(relation: Relation, images: int, how: int) -> Schedule:
     blocks = -(-pixels // block)
     wanted = max(UNITS // max(images * groups, 1), -(-blocks // max(PANEL // column, 1)))
     part, parts = _split(pixels, block, wanted)
-    wanted = UNITS // max(images * groups * parts, 1)
-    channels, parts_of_channels = _split(outputs, rows, min(wanted, outputs // MANY) if packs else wanted)
+    wanted = (FEWER if packs else UNITS) // max(images * groups * parts, 1)
+    channels, parts_of_channels = _split(outputs, rows, wanted)
     w_output = pitch(inputs * spec.bytes)
     fields = [groups, pixels, parts, part, outputs, parts_of_channels, channels, inputs]
-    slot = part // block * column + 64 if packs else 64
-    fields += [w_output * outputs, w_output, int(packs), column, slot, how]
+    slot = part // block * column + 64 if packs else 0
+    fields += [w_output * outputs, w_output, column, slot, how]
     taken = max(TAKEN // max(part * channels * inputs, 1), 1)
     zeros = np.zeros(block, relation.dtype)
     return Schedule(address, Geometry(fields, []), groups * parts * parts_of_channels, taken, slot, zeros)
@@ -141,15 +147,20 @@ def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
 
 
 def planes(spec: Contraction, machine: Machine) -> str:
-    """The module of `planes`: a is w, b is x, c the call's block, d is y; units are (image, group, part of pixels, part of
-    channels)."""
+    """The module of `planes`: a is w, b is x, c the call's block, or zeros as `given` where no pixels are copied, d is y; units
+    are (image, group, part of pixels, part of channels)."""
     f, tiles = kernel_function("planes"), Tiles(spec, machine)
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     rows, block, pixel = tiles.rows[0], f.value("i64", tiles.block), spec.bytes
-    plane, packs = get["pixels"] * pixel, get["packs"].ne(0)
+    plane, packs = get["pixels"] * pixel, get["slot"].ne(0)
     a_places, c_places, nest = f.scratch("ptr", rows), f.scratch("ptr", rows), f.scratch("i64", NEST)
-    number, scratch = slots.slot(f, f.c, get["slot"])
-    begin, numbers = f.load("ptr", f.at(f.c, 8 * ZEROS)), f.at(f.c, 8 * (ZEROS + 1))
+    number, memory, place = f.variable("i64", 0), f.variable("ptr", f.c), f.variable("ptr", f.c)
+    with f.when(packs):
+        taken, there = slots.slot(f, f.c, get["slot"])
+        number.set(taken)
+        memory.set(there)
+        place.set(f.at(f.c, 8 * ZEROS))
+    scratch, (begin, numbers) = memory.get(), opened(f, f.select(packs, NUMBERS, get["how"]), place.get())
     one, width = f.value("i64", 1), f.value("i64", tiles.block * pixel)
     row = f.select(packs, width, plane)
     for k, value in enumerate([one, one, one, get["inputs"], one, one, one, f.value("i64", pixel), one, one, one, row]):
@@ -162,8 +173,8 @@ def planes(spec: Contraction, machine: Machine) -> str:
         x, y = f.at(f.b, whole * get["inputs"] * plane), f.at(f.d, whole * get["channels"] * plane)
         w = f.at(f.a, whole % get["groups"] * get["w_group"])
         with f.when(packs), f.loop(first, last, tiles.block) as at:
-            place = f.at(scratch, (at - first) // tiles.block * get["block"])
-            f.call("void", "move", f.at(x, at * pixel), place, f.smaller(last - at, block), get["inputs"], plane, width, one)
+            there = f.at(scratch, (at - first) // tiles.block * get["block"])
+            f.call("void", "move", f.at(x, at * pixel), there, f.smaller(last - at, block), get["inputs"], plane, width, one)
         with f.loop(first_channel, last_channel, rows) as channel:
             left = f.smaller(last_channel - channel, f.value("i64", rows))
             with f.loop(0, rows) as m:
@@ -175,5 +186,6 @@ def planes(spec: Contraction, machine: Machine) -> str:
                 b = f.select(packs, packed, f.at(x, at * pixel))
                 lanes = f.smaller(last - at, block)
                 tiles.call(f, left, lanes, a_places, c_places, b, begin, nest, get["how"], numbers)
-    slots.give_back(f, f.c, number)
+    with f.when(packs):
+        slots.give_back(f, f.c, number.get())
     return module(f, slots.taker(), copier(spec, machine), *tiles.functions)
