@@ -24,7 +24,6 @@ from .conv_windows import classes_of
 from .ending import bits, given, opened
 from .ir import Function, Value, module
 from .machine import Machine, machine
-from .quads import way
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -83,8 +82,6 @@ class Relation:
 
     @cached_property
     def spec(self) -> Contraction:
-        if self.dtype == "int32":
-            return Contraction("i32", self.depthwise, way(machine()))
         return Contraction("float" if self.dtype == "float32" else "double", self.depthwise)
 
     @cached_property
@@ -152,6 +149,9 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
     panel = relation.taps * inputs * block * spec.bytes
     a_block = block * spec.bytes if relation.depthwise else 0
+    if any(axis.input_dilation > 1 for axis in relation.axes):
+        # Phases read the same pixels, and their results share lines: they come together, a part of each after the other.
+        chunks = chunks[np.argsort(chunks[:, 1] / pixels[chunks[:, 0]], kind="stable")]
     by_block = _by_block(relation, images, len(chunks), blocks, panel)
     fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel]
     fields += [max(len(chunks) if by_block else blocks, 1), int(by_block), how]
