@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 from .ending import ADD, finisher, stored
 from .ir import Function, Value, Variable
-from .ir_types import BITS, SHORT, element, is_float, lanes, vector
+from .ir_types import BITS, SHORT, element, lanes, vector
 from .machine import Machine
-from .quads import dot
 
 PIECE = 128
 """Terms that are added up one by one."""
@@ -40,13 +39,11 @@ first of these lines, the bytes from one to the next, and from the first to that
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes. Of int32, A and
-    B are quads of bytes and C their sums; `dot` says how they are multiplied (quads.py). Tiles that look `ahead` ask, while they
-    compute, for what will be needed later."""
+    """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes. Tiles that look
+    `ahead` ask, while they compute, for what will be needed later."""
 
     kind: str
     lanewise: bool = False
-    dot: str = ""
     ahead: bool = False
 
     @property
@@ -77,7 +74,7 @@ class Tiles:
         self.spec, self.machine = spec, machine
         self.rows, self.vectors, self.lanes = spec.rows(machine), spec.vectors(machine), spec.lanes(machine)
         self.block = spec.block(machine)
-        self.functions = [finisher(vector(self.lanes, spec.kind))] if is_float(spec.kind) else []
+        self.functions = [finisher(vector(self.lanes, spec.kind))]
         self._known: dict[tuple[int, int, bool], str] = {}
 
     def call(self, f: Function, rest: Value, lanes: Value, *arguments: Value) -> None:
@@ -138,9 +135,6 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
     add, look = f.variable("i64", f.how & ADD), _looking(f, spec)
 
-    def multiply(factor: Value, value: Value, total: Value) -> Value:
-        return dot(f, spec.dot, factor, value, total) if spec.kind == "i32" else fused(f, factor, value, total)
-
     def flush(*, last: bool = False) -> None:
         """Bring the sums to C. All of it is read before any of it is written: places may be the same."""
         with f.when(add.get().ne(0)):
@@ -178,7 +172,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 one = None if spec.lanewise else f.splat(f.load(spec.kind, here), width)
                 for k, total in enumerate(row):
                     factor = one if one is not None else f.load(kind, f.at(here, k * step), mask=masks[k])
-                    total.set(multiply(factor, values[k], total.get()))
+                    total.set(fused(f, factor, values[k], total.get()))
             a_at.set(offset + a_steps[3])
             b_at.set(f.at(there, b_steps[3]))
 
