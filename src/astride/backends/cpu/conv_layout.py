@@ -84,10 +84,23 @@ def transposer(kind: str, machine: Machine) -> str:
                 block = [f.load(vector(lanes, kind), f.at(x, columns * (i * bytes_))) for i in range(lanes)]
                 for i, values in enumerate(transposed(f, block)):
                     f.store(values, f.at(y, rows * (i * bytes_)))
-            with small.otherwise(), f.loop(first, last) as one, f.loop(0, columns) as column:
-                x = f.at(f.a, (matrix + one * columns + column) * bytes_)
-                f.store(f.load(kind, x), f.at(f.b, (matrix + column * rows + one) * bytes_))
+            with small.otherwise(), f.loop(0, columns, lanes) as column, f.loop(first, last, lanes) as row:
+                x = f.at(f.a, (matrix + row * columns + column) * bytes_)
+                y = f.at(f.b, (matrix + column * rows + row) * bytes_)
+                _ragged(f, kind, lanes, (x, y), (last - row, columns - column), (rows * bytes_, columns * bytes_))
     return module(f)
+
+
+def _ragged(
+    f: Function, kind: str, lanes: int, places: tuple[Value, Value], left: tuple[Value, Value], steps: tuple[Value, Value]
+) -> None:
+    """A block of a matrix that has fewer rows or columns than a vector has lanes. Rows past the last one repeat it."""
+    (x, y), (rows, columns), (y_row, x_row) = places, left, steps
+    across, down = (f.value(vector(lanes, "i64"), range(lanes)) < f.splat(n, lanes) for n in (columns, rows))
+    starts = [f.at(x, x_row * f.smaller(rows - 1, f.value("i64", i))) for i in range(lanes)]
+    for i, values in enumerate(transposed(f, [f.load(vector(lanes, kind), start, mask=across) for start in starts])):
+        with f.when(columns > i):
+            f.store(values, f.at(y, y_row * i), mask=down)
 
 
 def transposed(f: Function, block: list[Value]) -> list[Value]:

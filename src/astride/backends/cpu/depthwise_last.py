@@ -174,9 +174,9 @@ def _by_tap(relation: Relation, w: Array, starts: tuple[int, ...]) -> Array:
     if relation.swapped and inputs > 1:
         w = w.reshape(groups, inputs, inputs, -1).swapaxes(1, 2)
     lanes, rows, by_channel = relation.spec.lanes(machine()), inputs * relation.taps, w.reshape(relation.outputs, -1)
-    if not starts:
-        starts = vector_starts(relation.outputs, lanes)
-    if lanes * len(starts) != relation.outputs or starts != tuple(range(0, relation.outputs, lanes)):
+    whole = vector_starts(relation.outputs, lanes)
+    starts = starts or whole
+    if starts != whole or relation.outputs % lanes:
         ends = (start + lanes for start in starts)
         by_channel = np.concatenate([by_channel[start:end] for start, end in zip(starts, ends, strict=True)])
         by_channel = np.concatenate([by_channel, np.zeros((lanes * len(starts) - len(by_channel), rows), w.dtype)])
@@ -185,6 +185,7 @@ def _by_tap(relation: Relation, w: Array, starts: tuple[int, ...]) -> Array:
     return weights
 
 
+@lru_cache(maxsize=512)
 def vector_starts(channels: int, lanes: int) -> tuple[int, ...]:
     """Where vectors of channels begin, the last one early enough to be full."""
     return tuple(min(start, max(channels - lanes, 0)) for start in range(0, channels, lanes))
