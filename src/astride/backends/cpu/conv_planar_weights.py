@@ -27,7 +27,7 @@ from .conv_gather import Relation
 from .conv_planar import FEW, MOST, axes_of, offsets_of, over, places_of, reach, row_bytes
 from .conv_planar_tile import PHASES, PLACES, Planar, pack_rows, row_packer
 from .ir import Function, Value, Variable, module
-from .ir_types import vector
+from .ir_types import element, lanes, vector
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
@@ -35,10 +35,11 @@ from .workers import address_of, run
 
 Numbers = NDArray[np.int64]
 
-FIELDS = (*PLACES, "parts", "part", "blocks", "images", "x_images", "x_slot", "set", "packs")
+FIELDS = (*PLACES, "parts", "part", "blocks", "images", "x_images", "x_slot", "set", "packs", "pairs")
 """Fields: those of conv_planar_tile.py; parts that blocks of output channels are taken in, and blocks of one; blocks of a group;
 bytes from an image to the next in dy, and in packed x; bytes of all packed x, behind which is room for a block of dy; bytes of a
-set of sums; whether dy is packed. Then tables: taps, slabs, and those of sets."""
+set of sums; whether dy is packed, and then whether what two rows have behind their last whole vector is one. Then
+tables: taps, slabs, and those of sets."""
 
 SLAB = 7
 """Numbers of a slab: its first image and how many, depth, first row and how many, first column and how many."""
@@ -48,6 +49,9 @@ VECTORS = 128
 
 AGAIN = 24
 """Taps and channels from which rows of dy that end within a vector had better be packed."""
+
+HALVED = 4
+"""Lanes of vectors that are filled from two rows, at least."""
 
 SETS, SETS_BYTES = 8, 1 << 22
 """Sets of sums, if they take no more than so many bytes."""
@@ -178,7 +182,10 @@ def schedule(relation: Relation, images: int) -> Schedule:
     x_images = fields["slot"]
     fields |= {"parts": parts, "part": part, "blocks": blocks, "images": relation.outputs * fields["y_channel"]}
     fields |= {"x_images": x_images, "x_slot": x_images * cut.images, "set": set_bytes, "slot": _slot(relation, images)}
-    fields["packs"] = int(width.out % spec.lanes(machine()) > 0 and fields["taps"] >= AGAIN)
+    lanes = spec.lanes(machine())
+    packs = width.out % lanes > 0 and fields["taps"] >= AGAIN
+    pairs = packs and cut.columns >= width.out and 2 * (width.out % lanes) <= lanes and lanes >= HALVED
+    fields |= {"packs": int(packs), "pairs": int(pairs)}
     bounds = np.arange(sets + 1, dtype=np.int64) * len(slabs) // sets
     geometry = Geometry([fields[name] for name in FIELDS], [np.ascontiguousarray(offsets).ravel(), slabs, bounds])
     return Schedule(address, geometry, (sets, *sums_shape), sets * groups * parts, fields["slot"])
@@ -212,8 +219,8 @@ def correlate(spec: Planar, machine: Machine) -> str:
                 left = get["outputs"] - block * channels
                 lines = _Lines(f, spec, width, get, (images, rows, columns))
                 of_dy = f.at(dy, block * channels * get["y_channel"])
-                y, steps, count = lines.there(of_dy, f.at(memory, get["x_slot"]), f.smaller(left, f.value("i64", channels)))
-                sent = (y, *steps, left, images, rows, count, f.geometry)
+                y, steps, *count = lines.there(of_dy, f.at(memory, get["x_slot"]), f.smaller(left, f.value("i64", channels)))
+                sent = (y, *steps, left, images, rows, *count, f.geometry)
                 sums_of, tap = f.at(sums, block * panel), f.variable("i64", 0)
                 for size in sizes:
                     with f.loop(tap.get(), get["taps"] - (size - 1), size) as first:
@@ -231,46 +238,52 @@ class _Lines:
     def __init__(self, f: Function, spec: Planar, width: int, get: dict[str, Value], counts: tuple[Value, Value, Value]) -> None:
         self.f, self.spec, self.width, self.get, self.counts = f, spec, width, get, counts
 
-    def there(self, y: Value, memory: Value, channels: Value) -> tuple[Value, list[Value], Value]:
-        """The first row, the bytes from a channel, row and image to the next, and the columns of a row."""
+    def there(self, y: Value, memory: Value, channels: Value) -> tuple[Value, list[Value], Value, Value]:
+        """The first row, the bytes from a channel, row and image to the next, the columns of a row, and pairs of rows."""
         f, get, (images, rows, columns) = self.f, self.get, self.counts
-        whole = (columns + (self.width - 1)) // self.width * self.width
+        packs, paired = get["packs"].ne(0), get["pairs"].ne(0)
+        whole = (columns + f.select(paired, 0, f.value("i64", self.width - 1))) // self.width * self.width
+        pairs = f.select(paired, (rows + 1) // 2, 0)
         row = whole * self.spec.bytes
+        image = rows * row + pairs * (self.width * self.spec.bytes)
         own = (get["y_channel"], get["y_row"], get["images"])
-        packed = (images * rows * row, row, rows * row)
-        packs = get["packs"].ne(0)
+        packed = (images * image, row, image)
         with f.when(packs):
             self._pack(y, memory, channels, packed, own)
         steps = [f.select(packs, a, b) for a, b in zip(packed, own, strict=True)]
-        return f.select(packs, memory, y), steps, f.select(packs, whole, columns)
+        return f.select(packs, memory, y), steps, f.select(packs, whole, columns), pairs
 
     def _pack(
         self, y: Value, memory: Value, channels: Value, packed: tuple[Value, Value, Value], own: tuple[Value, Value, Value]
     ) -> None:
         f, (images, rows, columns), width = self.f, self.counts, self.width
         kind, size = vector(width, self.spec.kind), self.spec.bytes
-        with f.loop(0, channels) as channel, f.loop(0, images) as image, f.loop(0, rows) as row:
-            source, place = (
-                f.at(start, channel * steps[0] + row * steps[1] + image * steps[2])
-                for start, steps in ((y, own), (memory, packed))
-            )
-            with f.loop(0, columns, width) as k:
-                values = f.load(kind, f.at(source, k * size), mask=mask_below(f, width, columns - k))
-                f.store(values, f.at(place, k * size))
+        with f.loop(0, channels) as channel, f.loop(0, images) as image:
+            source, place = (f.at(s, channel * by[0] + image * by[2]) for s, by in ((y, own), (memory, packed)))
+            with f.loop(0, rows) as row:
+                here, there = f.at(source, row * own[1]), f.at(place, row * packed[1])
+                with f.loop(0, packed[1] // size, width) as k:
+                    values = f.load(kind, f.at(here, k * size), mask=mask_below(f, width, columns - k))
+                    f.store(values, f.at(there, k * size))
+            if width >= HALVED:
+                with f.when(self.get["pairs"].ne(0)), f.loop(0, rows, 2) as row:
+                    self._pair(f.at(source, packed[1]), f.at(place, rows * packed[1]), row, own[1], columns - packed[1] // size)
+
+    def _pair(self, y: Value, memory: Value, row: Value, y_row: Value, columns: Value) -> None:
+        """What two rows have behind their last whole vector, into one."""
+        f, half = self.f, self.width // 2
+        bytes_ = half * self.spec.bytes
+        for k in range(2):
+            rest = f.select((row + k) < self.counts[1], columns, 0)
+            values = f.load(vector(half, self.spec.kind), f.at(y, (row + k) * y_row), mask=mask_below(f, half, rest))
+            f.store(values, f.at(memory, (row + k) * bytes_))
 
 
 def _tile(name: str, spec: Planar, width: int, channels: int, taps: int) -> Function:
     """Add a slab's products of the next `left` output channels, as many as a tile has, with so many taps. x is the packed slab, y
     the first channel's first row of dy; then the bytes from a channel, row and image to the next."""
-    counts = {
-        "y_channel": "i64",
-        "y_row": "i64",
-        "y_image": "i64",
-        "left": "i64",
-        "images": "i64",
-        "rows": "i64",
-        "columns": "i64",
-    }
+    words = ("y_channel", "y_row", "y_image", "left", "images", "rows", "columns", "pairs")
+    counts = dict.fromkeys(words, "i64")
     f = Function(name, private=True, x="ptr", offsets="ptr", sums="ptr", y="ptr", **counts, geometry="ptr")
     x_image, stride, p_row = (f.field(f.geometry, FIELDS.index(word)) for word in ("x_images", "r_stride", "p_row"))
     kind, x_row = vector(width, spec.kind), stride * p_row
@@ -280,21 +293,32 @@ def _tile(name: str, spec: Planar, width: int, channels: int, taps: int) -> Func
     whole = f.columns // width * width
     mask = mask_below(f, width, f.columns - whole)
 
-    def products(x_at: Value, y_at: Value, only: Value | None) -> None:
+    def products(x_at: Value, y_at: Value, only: Value | None = None, other: Value | None = None) -> None:
         values = [f.load(kind, f.at(y, y_at), mask=only) for y in ys]
         for t, x in enumerate(xs):
-            pixels = f.load(kind, f.at(x, x_at))
+            pixels = f.load(kind, f.at(x, x_at)) if other is None else _halves(f, kind, f.at(x, x_at), f.at(x, other))
             for value, total in zip(values, sums[t * channels : (t + 1) * channels], strict=True):
                 total.set(fused(f, value, pixels, total.get()))
 
     with f.loop(0, f.images) as image, f.loop(0, f.rows) as row:
         x_at, y_at = image * x_image + row * x_row, image * f.y_image + row * f.y_row
         with f.loop(0, whole * spec.bytes, width * spec.bytes) as at:
-            products(x_at + at, y_at + at, None)
+            products(x_at + at, y_at + at)
         with f.when(whole < f.columns):
             products(x_at + whole * spec.bytes, y_at + whole * spec.bytes, mask)
+    if width >= HALVED:
+        with f.loop(0, f.images) as image, f.loop(0, f.pairs) as pair:
+            second = f.smaller(pair * 2 + 1, f.rows - 1)
+            first, other = (image * x_image + row * x_row + f.columns * spec.bytes for row in (pair * 2, second))
+            products(first, image * f.y_image + f.rows * f.y_row + pair * (width * spec.bytes), None, other)
     _add(f, spec, width, sums)
     return f
+
+
+def _halves(f: Function, kind: str, first: Value, second: Value) -> Value:
+    """Half a vector from one place and half from another."""
+    half = vector(lanes(kind) // 2, element(kind))
+    return f.joined([f.load(half, first), f.load(half, second)])
 
 
 def _add(f: Function, spec: Planar, width: int, sums: list[Variable]) -> None:
@@ -313,6 +337,6 @@ def _add(f: Function, spec: Planar, width: int, sums: list[Variable]) -> None:
 
 def _halved(f: Function, a: Value, b: Value, step: int) -> Value:
     """Lanes that lie `step` apart added up, those of a and of b by turns."""
-    n = int(a.type[1:].split(" ")[0])
-    low = [lane if not lane & step else n + lane - step for lane in range(n)]
+    n = lanes(a.type)
+    low = [at if not at & step else n + at - step for at in range(n)]
     return f.shuffle(a, b, low) + f.shuffle(a, b, [place + step for place in low])
