@@ -153,7 +153,9 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
                 f.store(total.get(), f.at(place, k * step), mask=masks[k])
 
     def piece(a_offset: Value, b: Value, begin: Value, end: Value) -> None:
-        a_at = f.variable("i64", _opaque(f, a_offset + begin * a_steps[3]))
+        start = a_offset + begin * a_steps[3]
+        # Of one vector there are as many addresses as products: here it is better that LLVM steps each of them.
+        a_at = f.variable("i64", _opaque(f, start) if vectors > 1 else start)
         b_at = f.variable("ptr", f.at(b, begin * b_steps[3]))
         if not spec.ahead:
             terms(begin, end, a_at, b_at)
