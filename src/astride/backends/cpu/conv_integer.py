@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -57,11 +56,11 @@ def _floating(plan: IntegerConvPlan) -> ConvPlan:
 
 def forward(plan: IntegerConvPlan, *arrays: Array | None, out: Array, save: bool) -> tuple[Array, Saved | None]:
     """Convolve into out."""
-    x, w, x_zero, w_zero, b, *scales, y_zero = arrays
+    x, w, *others = arrays
     assert x is not None and w is not None
     if out.size:
         y = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-        _compute(plan, contiguous(x), w, (x_zero, w_zero, y_zero), b, scales, y)
+        _compute(plan, contiguous(x), w, others, y)
         if y is not out:
             out[...] = y
     return out, Saved(tuple(None if a is None else a.shape for a in arrays)) if save else None
@@ -72,54 +71,32 @@ def backward(plan: IntegerConvPlan, dy: Array, saved: Saved, *, want: Sequence[b
     raise UnsupportedError("integers have no gradient", operator=plan.op, hint="astride.conv on floating numbers")
 
 
-def _compute(
-    plan: IntegerConvPlan,
-    x: Array,
-    w: Array,
-    zeros: tuple[Array | None, Array | None, Array | None],
-    b: Array | None,
-    scales: Sequence[Array | None],
-    y: Array,
-) -> None:
-    """Contiguous y from contiguous x; `zeros` are x's zero point, w's and y's."""
+def _compute(plan: IntegerConvPlan, x: Array, w: Array, others: Sequence[Array | None], y: Array) -> None:
+    """Contiguous y from contiguous x; `others` are the plan's further roles."""
     threads = settings.threads()
     way = prepared(plan, 1 if threads == 1 else -(-UNITS * threads // len(x)))
-    flip = 128 if plan.dtype == "int8" else 0
-    p, q = _number(zeros[0]) + flip, _bytes(zeros[1])
     weights = kept(w, ("quads", way.packing), lambda: _weights(plan, w))
-    totals = weights[weights.size - 4 * plan.out_channels :]
-    begin, less, ones = _beginning(way.packing, totals.tobytes(), p, q, _bytes(b))
-    scale = None
-    limits: tuple[int, ...] = ()
-    if plan.quantised:
-        x_scale, w_scale, y_scale = (_bytes(a) for a in scales)
-        scale, limits = _scale(way.packing, x_scale, w_scale, y_scale), _limits(plan.y_dtype, _number(zeros[2]))
-        if scale is None:
-            _in_steps(plan, x, w, zeros, b, scales, y)
-            return
-    tables = [0 if a is None else address_of(a) for a in (begin, scale, less, ones)]
+    totals = weights[weights.size - 4 * plan.out_channels :].tobytes()
+    given = _given(way.packing, totals, *[None if a is None else a.tobytes() for a in others])
+    if given is None:
+        _in_steps(plan, x, w, others, y)
+        return
     found, units = way.schedule, way.schedule.units * len(x)
-    block, memory = slots.block(found.slot, -(-units // found.taken), *tables, address_of(x) + x.nbytes, flip, p, *limits)
-    places = (address_of(x), address_of(weights), address_of(block), address_of(y))
+    begin = address_of(x)
+    block, memory = slots.block(found.slot, -(-units // found.taken), *given.words, begin + x.nbytes)
+    places = (begin, address_of(weights), address_of(block), address_of(y))
     run(found.address, found.geometry.address, *places, units, found.taken)
-    del memory, begin, scale, less, ones  # all this must live until here
+    del memory, given  # both must live until here
 
 
-def _in_steps(
-    plan: IntegerConvPlan,
-    x: Array,
-    w: Array,
-    zeros: tuple[Array | None, Array | None, Array | None],
-    b: Array | None,
-    scales: Sequence[Array | None],
-    y: Array,
-) -> None:
+def _in_steps(plan: IntegerConvPlan, x: Array, w: Array, others: Sequence[Array | None], y: Array) -> None:
     """First the sums and then what becomes of them, for scales that are infinite or no numbers: what is none gives 0."""
+    x_zero, w_zero, b, *scales, y_zero = others
     sums = np.empty(y.shape, np.int32)
-    _compute(replace(plan, y_dtype="int32"), x, w, (zeros[0], zeros[1], None), b, (), sums)
+    _compute(replace(plan, y_dtype="int32"), x, w, (x_zero, w_zero, b, None, None, None, None), sums)
     view, into = (np.moveaxis(a, 1, -1) if plan.layout is Layout.CHANNELS_FIRST else a for a in (sums, y))
     x_scale, w_scale, y_scale = (np.empty(0) if scale is None else scale.reshape(-1) for scale in scales)
-    limits, zero = np.iinfo(plan.y_dtype), _number(zeros[2])
+    limits, zero = np.iinfo(plan.y_dtype), 0 if y_zero is None else int(y_zero.reshape(-1)[0])
     with np.errstate(all="ignore"):
         moved = np.rint(view.astype(np.float32) * (x_scale * w_scale / y_scale).astype(np.float32)) + np.float32(zero)
     into[...] = np.where(np.isnan(moved), 0, np.clip(moved, limits.min, limits.max)).astype(plan.y_dtype)
@@ -154,12 +131,45 @@ def prepared(plan: IntegerConvPlan, wanted: int) -> Prepared:
     return Prepared(_packing(plan), schedule(plan, wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A call's words (conv_integer_finish.py) but for the last, and the arrays whose addresses are among them."""
+
+    words: tuple[int, ...]
+    arrays: tuple[Array | None, ...]
+
+
 @lru_cache(maxsize=256)
+def _given(
+    packing: Packing,
+    totals: bytes,
+    x_zero: bytes | None,
+    w_zero: bytes | None,
+    b: bytes | None,
+    x_scale: bytes | None,
+    w_scale: bytes | None,
+    y_scale: bytes | None,
+    y_zero: bytes | None,
+) -> Given | None:
+    """What a call is given beside x and w, of whose channels `totals` are the sums; None if a scale is no finite number."""
+    plan = packing.plan
+    flip = 128 if plan.dtype == "int8" else 0
+    p = flip + (0 if x_zero is None else int(np.frombuffer(x_zero, plan.dtype)[0]))
+    begin, less, ones = _beginning(packing, totals, p, w_zero, b)
+    scale, limits = None, (0, 0, 0)
+    if plan.quantised:
+        scale = _scale(packing, *(np.frombuffer(s or b"", np.float32) for s in (x_scale, w_scale, y_scale)))
+        if scale is None:
+            return None
+        limits = _limits(plan.y_dtype, 0 if y_zero is None else int(np.frombuffer(y_zero, plan.y_dtype)[0]))
+    arrays = (begin, scale, less, ones)
+    return Given((*[0 if a is None else address_of(a) for a in arrays], flip, p, *limits), arrays)
+
+
 def _beginning(
     packing: Packing, totals: bytes, p: int, q: bytes | None, b: bytes | None
 ) -> tuple[Array, Array | None, Array | None]:
-    """What sums begin with; and if zero points of w are not 0, these in lanes, and quads of ones. `totals` are the sums of each
-    output channel's weights, `q` zero points of w, in its dtype."""
+    """What sums begin with; and if zero points of w are not 0, these in lanes, and quads of ones."""
     plan = packing.plan
     total, kind = np.frombuffer(totals, np.int32).astype(np.int64), np.dtype(plan.w_dtype)
     less = np.zeros(1, np.int64) if q is None else np.frombuffer(q, kind).astype(np.int64)
@@ -173,20 +183,18 @@ def _beginning(
     return begin, _lanes(packing, np.broadcast_to(less, total.shape).astype(np.int32)), _ones(packing)
 
 
-@lru_cache(maxsize=256)
-def _scale(packing: Packing, x_scale: bytes, w_scale: bytes, y_scale: bytes) -> Array | None:
+def _scale(packing: Packing, x: Array, w: Array, y: Array) -> Array | None:
     """The scale of each lane; None if one is no finite number."""
-    x, w, y = (np.frombuffer(scale, np.float32) for scale in (x_scale, w_scale, y_scale))
     with np.errstate(all="ignore"):
         scale = x * w / y
     return _lanes(packing, np.broadcast_to(scale, (packing.plan.out_channels,))) if np.isfinite(scale).all() else None
 
 
-@lru_cache(maxsize=512)
-def _limits(dtype: str, zero: int) -> tuple[int, ...]:
+def _limits(dtype: str, zero: int) -> tuple[int, int, int]:
     """Limits of what is left of y's zero point, float64, and that, as words."""
     limits = np.iinfo(dtype)
-    return (*np.array([limits.min - zero, limits.max - zero], np.float64).view(np.int64).tolist(), zero)
+    low, high = np.array([limits.min - zero, limits.max - zero], np.float64).view(np.int64).tolist()
+    return low, high, zero
 
 
 def _lanes(packing: Packing, each: Array) -> Array:
@@ -244,14 +252,6 @@ def _summed(plan: IntegerConvPlan, w: Array) -> Array:
     whole[:, : cut.outputs, :, : run * cut.inputs] = parts.reshape(groups, cut.outputs, runs, run * cut.inputs)
     split = whole.reshape(groups, blocks, block, runs, quads, QUAD)
     return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2, 5))
-
-
-def _bytes(array: Array | None) -> Any:
-    return None if array is None else array.tobytes()
-
-
-def _number(zero: Array | None) -> int:
-    return 0 if zero is None else int(zero.reshape(-1)[0])
 
 
 KERNELS = (Kernel("quads", forward, backward, declines, numpy=False),)

@@ -22,9 +22,9 @@ from .machine import Machine
 from .quads import dot
 from .slots import FIRST_FREE
 
-BEGIN, SCALE, LESS, ONES, END, FLIP, FILL, LOW, HIGH, ZERO = range(FIRST_FREE, FIRST_FREE + 10)
+BEGIN, SCALE, LESS, ONES, FLIP, FILL, LOW, HIGH, ZERO, END = range(FIRST_FREE, FIRST_FREE + 10)
 """Words of a call's block: the addresses of what sums begin with, of scales, of w's zero points (0 if all are 0) and of quads of
-ones; the end of x; the bit to turn over in x's bytes, and what its padding holds; limits, float64, and y's zero point."""
+ones; the bit to turn over in x's bytes, and what its padding holds; limits, float64, and y's zero point; the end of x."""
 
 ROUNDING = 3.0 * 2.0**22
 """Float32 numbers of this size are whole."""
