@@ -36,15 +36,22 @@ AHEAD, AHEAD_NEST = 16, NEST + 3
 """Terms between which a tile that looks ahead asks for AHEAD lines of memory, and the numbers of its nest: the address of the
 first of these lines, the bytes from one to the next, and from the first to that of the next terms."""
 
+ANNOUNCED = 4
+"""How often a tile that announces C has asked for some of its rows when it has asked for all."""
+
+LINE = 64
+"""Bytes of a line of the cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
     """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes. Tiles that look
-    `ahead` ask, while they compute, for what will be needed later."""
+    `ahead` ask, while they compute, for what will be needed later; those that `announce` ask for C's lines."""
 
     kind: str
     lanewise: bool = False
     ahead: bool = False
+    announce: bool = False
 
     @property
     def bytes(self) -> int:
@@ -133,7 +140,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     a, c = ([f.load("ptr", f.at(table, 8 * m)) for m in range(rows)] for table in (f.a, f.c))
     sums = [[f.variable(kind, f.load(kind, f.at(f.begin, k * step), mask=masks[k])) for k in range(vectors)] for _ in range(rows)]
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
-    add, look = f.variable("i64", f.how & ADD), _looking(f, spec)
+    add, look = f.variable("i64", f.how & ADD), _looking(f, spec, rows, vectors * step)
 
     def flush(*, last: bool = False) -> None:
         """Bring the sums to C. All of it is read before any of it is written: places may be the same."""
@@ -157,7 +164,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
         # Of one vector there are as many addresses as products: here it is better that LLVM steps each of them.
         a_at = f.variable("i64", _opaque(f, start) if vectors > 1 else start)
         b_at = f.variable("ptr", f.at(b, begin * b_steps[3]))
-        if not spec.ahead:
+        if not (spec.ahead or spec.announce):
             terms(begin, end, a_at, b_at)
             return
         with f.loop(begin, end, AHEAD) as first:
@@ -196,8 +203,11 @@ def _opaque(f: Function, value: Value) -> Value:
     return f.emit(value.type, f'call {value.type} asm "", "=r,0"({value.type} {value.text})')
 
 
-def _looking(f: Function, spec: Contraction) -> Callable[[], None]:
-    """What asks for the next lines ahead."""
+def _looking(f: Function, spec: Contraction, rows: int, bytes_: int) -> Callable[[], None]:
+    """What asks, every AHEAD terms, for the next lines ahead or for those of some more of C's rows, of so many bytes: all at once
+    would keep whatever else is missing waiting."""
+    if spec.announce:
+        return _announcing(f, rows, bytes_)
     if not spec.ahead:
         return lambda: None
     place = f.variable("ptr", f.load("ptr", f.at(f.nest, 8 * NEST)))
@@ -209,6 +219,20 @@ def _looking(f: Function, spec: Contraction) -> Callable[[], None]:
             prefetch(f, here, near=False)
             here = f.at(here, line)
         place.set(f.at(place.get(), step))
+
+    return look
+
+
+def _announcing(f: Function, rows: int, bytes_: int) -> Callable[[], None]:
+    count = -(-rows // ANNOUNCED)
+    first = f.variable("i64", 0)
+
+    def look() -> None:
+        for k in range(count):
+            place = f.load("ptr", f.at(f.c, first.get() * 8 + 8 * k))
+            for line in range(0, bytes_, LINE):
+                prefetch(f, f.at(place, line), write=True)
+        first.set(f.smaller(first.get() + count, f.value("i64", rows - count)))
 
     return look
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -18,7 +18,8 @@ from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import NEST, Contraction, Tiles, prefetch
+from .contraction import LINE as LINE
+from .contraction import NEST, Contraction, Tiles
 from .conv_spread import ALIAS, pitch, spread
 from .conv_windows import classes_of
 from .ending import bits, given, opened
@@ -45,9 +46,6 @@ UNIT_BYTES = 1 << 17
 
 CACHE = 1 << 18
 """Bytes that are surely still in the cache when they are read again."""
-
-LINE = 64
-"""Bytes of a line of the cache."""
 
 UNITS = 32
 """Units that a call has at least, if it has pixels enough."""
@@ -139,12 +137,13 @@ def strides(sizes: Sequence[int], pixel: int) -> list[int]:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     """How a relation is computed over so many images; `how` is for the tiles."""
-    spec, block = relation.spec, relation.spec.block(machine())
+    spec, block = replace(relation.spec, announce=not relation.depthwise), relation.spec.block(machine())
     (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
     groups, inputs, outputs = relation.parts
     x_pixel = relation.inputs * spec.bytes
     table = classes_table(relation, pitch(x_pixel) if relation.spreads else x_pixel, relation.outputs * spec.bytes)
     pixels = images * table[:, WINDOWS : WINDOWS + 3].prod(1)
+    _join(table, images)
     blocks = relation.blocks * groups
     chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
     panel = relation.taps * inputs * block * spec.bytes
@@ -211,6 +210,18 @@ def classes_table(relation: Relation, x_pixel: int, y_pixel: int) -> Numbers:
     return table
 
 
+def _join(table: Numbers, images: int) -> None:
+    """Make rows, depths and images that follow each other in x and in y one row."""
+    a, c, width = table[:, A_STEPS:], table[:, C_STEPS:], table[:, WINDOWS + 2]
+    joined = np.ones(len(table), bool)
+    for level, number in ((2, table[:, WINDOWS + 1].copy()), (1, table[:, WINDOWS].copy()), (0, np.full(len(table), images))):
+        follow = (a[:, level] == width * a[:, 3]) & (c[:, level] == width * c[:, 3])
+        joined &= follow | (number == 1)
+        width[joined] *= number[joined]
+        if level:
+            table[joined, WINDOWS + level - 1] = 1
+
+
 Loops = list[tuple[Numbers, int, int]]
 
 
@@ -273,13 +284,15 @@ class Pixels:
         f, tiles, (first, last), (a, b, bias, c) = self.f, self.tiles, pixels, places
         walk, nest, most = Walk(f, row, first, a, c), f.at(row, 8 * NEST_AT), f.value("i64", tiles.rows[0])
         with f.loop(first, last, tiles.rows[0]) as pixel:
-            with f.loop(0, tiles.rows[0]) as k:
-                f.store(walk.a.get(), f.at(self.a, k * 8))
-                f.store(walk.c.get(), f.at(self.c, k * 8))
-                for line in range(0, tiles.block * tiles.spec.bytes, LINE):
-                    prefetch(f, f.at(walk.c.get(), line), write=True)
-                with f.when((pixel + k + 1) < last):
-                    walk.advance()
+            with f.when(walk.straight(tiles.rows[0]) & ((pixel + tiles.rows[0]) <= last)) as bent:
+                for table, places_ in zip((self.a, self.c), walk.skip(tiles.rows[0]), strict=True):
+                    for nth, place in enumerate(places_):
+                        f.store(place, f.at(table, nth * 8))
+                with bent.otherwise(), f.loop(0, tiles.rows[0]) as k:
+                    f.store(walk.a.get(), f.at(self.a, k * 8))
+                    f.store(walk.c.get(), f.at(self.c, k * 8))
+                    with f.when((pixel + k + 1) < last):
+                        walk.advance()
             tiles.call(f, f.smaller(last - pixel, most), lanes, self.a, self.c, b, bias, nest, *ending)
 
 
@@ -303,14 +316,27 @@ class Walk:
             a_at, c_at = a_at + here * a_step, c_at + here * c_step
         self.a, self.c = f.variable("ptr", f.at(a, a_at)), f.variable("ptr", f.at(c, c_at))
 
-    def advance(self, level: int = 0) -> None:
-        """To the next pixel; at the end of a row, or of more, to the next of those."""
+    def straight(self, count: int) -> Value:
+        """Whether the next so many pixels are of one row."""
+        return (self.counters[0].get() + count) <= self.sizes[0]
+
+    def skip(self, count: int) -> tuple[list[Value], list[Value]]:
+        """The places in x and in y of the next pixels, of one row; go behind them."""
+        a, c = [self.a.get()], [self.c.get()]
+        for _ in range(count - 1):
+            a.append(self.f.at(a[-1], self.steps[0][0]))
+            c.append(self.f.at(c[-1], self.steps[0][1]))
+        self.advance(count=count)
+        return a, c
+
+    def advance(self, level: int = 0, count: int = 1) -> None:
+        """To the next pixel, or one further of the same row; at the end of a row, or of more, to the next of those."""
         f, (a_step, c_step) = self.f, self.steps[level]
-        self._move(a_step, c_step)
+        self._move(a_step * count, c_step * count)
         if level == 3:
             return
         counter, size = self.counters[level], self.sizes[level]
-        counter.set(counter.get() + 1)
+        counter.set(counter.get() + count)
         with f.when(counter.get().eq(size), likely=False):
             counter.set(0)
             self._move(-(a_step * size), -(c_step * size))
