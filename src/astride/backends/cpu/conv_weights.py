@@ -24,7 +24,7 @@ from .cache import functions
 from .contraction import NEST, Contraction, Tiles
 from .conv_gather import Relation, strides, three
 from .conv_pack import unpack
-from .conv_windows import classes_of, most_classes
+from .conv_windows import classes_of
 from .ir import Function, Value, module
 from .machine import Machine, machine
 from .tables import Geometry
@@ -142,12 +142,13 @@ def _boxes(sizes: Sequence[int], most: Sequence[int]) -> Numbers:
     return np.stack([part.ravel() for pair in zip(starts, ends, strict=True) for part in pair], 1)
 
 
+@lru_cache(maxsize=512)
 def few_inputs(relation: Relation) -> bool:
     """Whether input channels are too few for whole tiles, and taps not too many to lie in tables."""
     inputs = relation.parts[1]
     if inputs >= relation.spec.rows(machine())[0] or relation.taps * inputs > MERGED_PLACES:
         return False
-    return most_classes(relation.axes) * relation.taps * inputs <= MERGED_NUMBERS
+    return math.prod(int(classes_of(axis).taps.sum()) for axis in relation.axes) * inputs <= MERGED_NUMBERS
 
 
 def entries_of(
