@@ -31,9 +31,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
-def operands(
-    shape: tuple[int, ...], w_shape: tuple[int, ...], types: Sequence[str], seed: int
-) -> tuple[Array | None, ...]:
+def operands(shape: tuple[int, ...], w_shape: tuple[int, ...], types: Sequence[str], seed: int) -> tuple[Array | None, ...]:
     """Over the whole range of every type; zero points one for all, one a channel or none."""
     rng = np.random.default_rng(seed)
 

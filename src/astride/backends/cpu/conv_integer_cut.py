@@ -44,6 +44,9 @@ X_BYTES = 1 << 17
 WINDOWS = 1 << 10
 """Windows of a box, at most."""
 
+LINE, FEW = 64, 96
+"""Bytes of a line of the cache; windows of a box that is not made smaller for the sake of threads."""
+
 MOST = 1 << 28
 """Bytes of scratch that a thread may need, whatever a single window reads."""
 
@@ -145,8 +148,9 @@ def spec_of(plan: IntegerConvPlan) -> Integers:
 
 
 @lru_cache(maxsize=512)
-def cut_of(plan: IntegerConvPlan) -> Cut:
-    """The boxes of a plan."""
+def cut_of(plan: IntegerConvPlan, wanted: int = 1) -> Cut:
+    """The boxes of a plan: smaller ones where there would be fewer than wanted, if threads that take blocks of channels would
+    write to the same lines of the cache."""
     spec, axes = spec_of(plan), _flat(plan.axes)
     groups, inputs, outputs = plan.groups, plan.in_channels, plan.out_channels
     if spec.alone:
@@ -163,6 +167,11 @@ def cut_of(plan: IntegerConvPlan) -> Cut:
         longest = next((k for k in range(3) if windows[k] > 1), None)
         if longest is None:
             break
+        windows[longest] = -(-windows[longest] // 2)
+    while not (spec.first or spec.alone) and plan.out_channels * (4 if spec.wide else 1) % LINE and math.prod(windows) > FEW:
+        if groups * math.prod(-(-axis.out // n) for axis, n in zip(axes, windows, strict=True)) >= wanted:
+            break
+        longest = next(k for k in range(3) if windows[k] > 1)
         windows[longest] = -(-windows[longest] // 2)
     boxes = [_box(axis, n) for axis, n in zip(axes, windows, strict=True)]
     return Cut(axes, (boxes[0], boxes[1], boxes[2]), groups, inputs, outputs, direct, run)
@@ -221,7 +230,7 @@ def schedule(plan: IntegerConvPlan, wanted: int) -> Schedule:
     """How a plan is computed; `wanted` is how many units an image should have, if that does not mean packing too much."""
     from .conv_integer_kernel import integer_kernel
 
-    spec, cut = spec_of(plan), cut_of(plan)
+    spec, cut = spec_of(plan), cut_of(plan, wanted)
     (address,) = functions("conv_integer", spec, lambda: integer_kernel(spec, machine()), ("integers",))
     _, blocks, runs, quads, block = shape_of(plan)
     products = max(cut.windows * block * runs * quads * QUAD, 1)
