@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import astride
 from astride import dispatch
-from astride.backends.cpu import conv_choice, depthwise_weights
+from astride.backends.cpu import conv_choice, depthwise_weights, depthwise_weights_first
 from astride.backends.cpu.conv_directions import relation
 
 Array = NDArray[Any]
@@ -71,10 +71,11 @@ def test_random_relations(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
 @pytest.mark.parametrize(("channels", "inputs"), [(37, 1), (24, 4)])
-def test_padding_is_not_multiplied(channels: int, inputs: int, layout: str) -> None:
+@pytest.mark.parametrize("size", [(7, 9), (9, 31)], ids=str)
+def test_padding_is_not_multiplied(size: tuple[int, int], channels: int, inputs: int, layout: str) -> None:
     """An infinite gradient at a corner, and an infinite pixel at another, meet only the taps that read them."""
     options = {"padding": 1, "groups": channels // inputs}
-    plan, x, w, dy = arrays((2, channels, 7, 9), (channels, inputs, 3, 3), options, layout, "float32")
+    plan, x, w, dy = arrays((2, channels, *size), (channels, inputs, 3, 3), options, layout, "float32")
     dy.flat[0], x.flat[-1] = np.inf, -np.inf
     got = gradient(plan, x, w, dy, "cpu")
     with np.errstate(invalid="ignore"):
@@ -100,6 +101,23 @@ def test_long_sums_are_cut(shape: tuple[int, ...]) -> None:
     wide = astride.plan("conv", shape, w_shape=w.shape, padding=1, groups=16, dtype="float64")
     exact = gradient(wide, x.astype("float64"), w.astype("float64"), dy.astype("float64"), "cpu")
     assert np.abs(got / exact - 1).max() < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_planes(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    shape, w_shape, options = random_case(rng)
+    shape, w_shape = (*shape[:2], *shape[2:][-2:]), (options["groups"] * (shape[1] // options["groups"]), 1, *w_shape[2:][-2:])
+    options |= {key: options[key][-2:] for key in ("stride", "dilation", "padding")} | {"groups": shape[1]}
+    options["stride"][-1] = min(options["stride"][-1], 2)
+    dtype = str(rng.choice(["float32", "float32", "float64"]))
+    plan, x, w, dy = arrays(shape, w_shape, options, "channels_first", dtype)
+    expected = gradient(plan, x, w, dy, "reference:im2col")
+    takes = depthwise_weights_first.takes(relation(plan, False))
+    assert takes or np.prod(w_shape[2:]) > 10
+    with conv_choice.forced("depthwise planes") if takes else nullcontext():
+        for threads in (1, 2, 3):
+            assert np.array_equal(gradient(plan, x, w, dy, "cpu", threads), expected)
 
 
 def test_no_images() -> None:

@@ -32,6 +32,7 @@ from . import (
     depthwise_last,
     depthwise_moved,
     depthwise_weights,
+    depthwise_weights_first,
     winograd,
 )
 from .conv_cost import Situation, Work
@@ -70,6 +71,13 @@ def _rows(s: Situation) -> str | None:
 
 def _grouped(s: Situation) -> str | None:
     return None if depthwise_weights.takes(s.relation) else "groups have many channels, or windows are wide"
+
+
+def _planar_weights(s: Situation) -> str | None:
+    if not s.first:
+        return "channels come last"
+    takes = depthwise_weights_first.takes(s.relation) and depthwise_weights_first.better(s.relation)
+    return None if takes else "groups have several channels, windows many taps, or columns fill no lanes"
 
 
 def _slabs(s: Situation) -> str | None:
@@ -142,6 +150,7 @@ GATHER = (
 
 WEIGHTS = (
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.weights_winograd),
+    Way("depthwise planes", "each channel by itself, columns of a plane as lanes", _planar_weights),
     Way("depthwise", "small groups, channels as lanes", _grouped),
     Way("matrix", "single pixels: a product of matrices, in chunks of pixels", _matrix, conv_cost.weights_matrix),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights, conv_cost.weights_columns),

@@ -37,6 +37,7 @@ from . import (
     depthwise_last,
     depthwise_moved,
     depthwise_weights,
+    depthwise_weights_first,
     winograd,
     winograd_weights,
 )
@@ -265,6 +266,8 @@ def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bo
     if way == "winograd":
         tile = winograd.tile_of(how, settings.current().winograd)
         return winograd_weights.weights_gradient(how, a, c, shape, tile, first)
+    if way == "depthwise planes":
+        return depthwise_weights_first.weights_gradient(how, a, c, shape)
     if way == "depthwise":
         return depthwise_weights.weights_gradient(how, a, c, shape, first)
     if way == "matrix":

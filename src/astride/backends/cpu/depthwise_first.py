@@ -132,7 +132,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     x_steps, y_steps = strides([a.size for a in axes], size), strides([a.out for a in axes], size)
     w_steps = strides([a.kernel for a in axes], size)
     w_depth = -w_steps[1] if spec.flip else w_steps[1]
-    groups = _groups(high, x_steps[2], -w_steps[2] if spec.flip else w_steps[2], y_steps[2])
+    groups = groups_of(high, x_steps[2], -w_steps[2] if spec.flip else w_steps[2], y_steps[2])
     parts = max(min(-(-UNITS // max(images * relation.outputs * axes[0].out, 1)), len(groups)), 1)
     bounds = np.arange(parts + 1, dtype=np.int64) * len(groups) // parts
     deep = depths(axes[0], x_steps[1], w_depth, w_steps[0] - size if spec.flip else 0)
@@ -143,7 +143,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     return Schedule(address, Geometry(fields, [deep, groups, bounds, blocks]), axes[0].out * parts, taken)
 
 
-def _groups(axis: StridedAxis, x_step: int, w_step: int, y_step: int) -> NDArray[np.int64]:
+def groups_of(axis: StridedAxis, x_step: int, w_step: int, y_step: int) -> NDArray[np.int64]:
     """The table of groups of rows."""
     taps = taps_inside(axis)
     pixel, number, count = (part.tolist() for part in (taps.pixel, taps.number, taps.count))
