@@ -64,3 +64,19 @@ def test_a_plane_that_is_not_finite_stays_in_its_pixels() -> None:
     with conv_choice.forced("planes"):
         y = astride.conv(x, w, backend="cpu")
     assert not np.isfinite(y[0, :, 2, 2]).any() and np.isfinite(y).sum() == y.size - 100
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_large_arrays_give_the_same(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether pixels are copied for x is large, and y's lines asked for."""
+    monkeypatch.setattr(conv_planes, "LARGE", 1 if large else 1 << 40)
+    monkeypatch.setattr(conv_planes, "FRESH", 1 if large else 1 << 40)
+    rng = np.random.default_rng(3)
+    x, w = rng.integers(-3, 4, (2, 260, 9, 13)).astype(np.float32), rng.integers(-3, 4, (50, 260, 1, 1)).astype(np.float32)
+    how = relation(astride.plan("conv", x.shape, w_shape=w.shape), False)
+    conv_planes.schedule.cache_clear()
+    assert bool(conv_planes.schedule(how, 2, 0).slot) == large
+    y = np.empty((2, 50, 9, 13), np.float32)
+    conv_planes.compute(how, x, w, None, y)
+    conv_planes.schedule.cache_clear()
+    assert np.array_equal(y, np.einsum("nihw,oi->nohw", x, w[:, :, 0, 0]))

@@ -8,7 +8,7 @@ in order; planes are not transposed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +21,7 @@ from .contraction import NEST, Contraction, Tiles
 from .conv_gather import TAKEN, UNITS, Relation
 from .conv_layout import channels_last
 from .conv_spread import ALIAS, pitch, spread
-from .conv_weights_packed import copier
+from .conv_weights_matrix import packer
 from .ending import ADD, NUMBERS, bits, given, opened, words
 from .ir import module
 from .kept import kept
@@ -44,8 +44,12 @@ ZEROS = slots.FIRST_FREE
 PANEL = 3 << 17
 """Bytes of the pixels that a unit reads, about: they stay in the second cache."""
 
-MANY = 96
-"""Output channels from which pixels are copied, or fewer where planes share places of the cache."""
+MANY, LARGE = 96, 1 << 23
+"""Output channels from which pixels are copied, or fewer where planes share places of the cache or x has so many bytes: a copy
+reads planes one after the other."""
+
+FRESH = 1 << 20
+"""Bytes of y from which its lines are asked for before they are written: they are no longer in the cache."""
 
 FEWER = 8
 """Units that a call has at least where output channels are taken in parts, each of which copies the same pixels."""
@@ -118,12 +122,13 @@ def _rows(relation: Relation, w: Array) -> Array:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int) -> Schedule:
     """How a relation is computed over so many images; `how` is for the tiles."""
-    spec, block, rows = relation.spec, relation.spec.block(machine()), relation.spec.rows(machine())[0]
+    block, rows = relation.spec.block(machine()), relation.spec.rows(machine())[0]
+    pixels = math.prod(axis.out for axis in relation.axes)
+    spec = replace(relation.spec, announce=images * relation.outputs * pixels * relation.spec.bytes >= FRESH)
     (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
     groups, inputs, outputs = relation.parts
-    pixels = math.prod(axis.out for axis in relation.axes)
     column = inputs * block * spec.bytes
-    far = pixels * spec.bytes % ALIAS == 0
+    far = pixels * spec.bytes % ALIAS == 0 or images * relation.inputs * pixels * spec.bytes >= LARGE
     packs = column <= MOST and outputs >= (2 * rows if far else MANY)
     blocks = -(-pixels // block)
     wanted = max(UNITS // max(images * groups, 1), -(-blocks // max(PANEL // column, 1)))
@@ -172,9 +177,8 @@ def planes(spec: Contraction, machine: Machine) -> str:
         last_channel = f.smaller(first_channel + get["part_of_channels"], get["channels"])
         x, y = f.at(f.b, whole * get["inputs"] * plane), f.at(f.d, whole * get["channels"] * plane)
         w = f.at(f.a, whole % get["groups"] * get["w_group"])
-        with f.when(packs), f.loop(first, last, tiles.block) as at:
-            there = f.at(scratch, (at - first) // tiles.block * get["block"])
-            f.call("void", "move", f.at(x, at * pixel), there, f.smaller(last - at, block), get["inputs"], plane, width, one)
+        with f.when(packs):
+            f.call("void", "pack", f.at(x, first * pixel), scratch, last - first, get["inputs"], plane, get["block"])
         with f.loop(first_channel, last_channel, rows) as channel:
             left = f.smaller(last_channel - channel, f.value("i64", rows))
             with f.loop(0, rows) as m:
@@ -188,4 +192,4 @@ def planes(spec: Contraction, machine: Machine) -> str:
                 tiles.call(f, left, lanes, a_places, c_places, b, begin, nest, get["how"], numbers)
     with f.when(packs):
         slots.give_back(f, f.c, number.get())
-    return module(f, slots.taker(), copier(spec, machine), *tiles.functions)
+    return module(f, slots.taker(), packer(tiles), *tiles.functions)
