@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import memory
 from ..protocol import Array
 from .cache import functions
-from .contraction import Contraction
+from .contraction import Contraction, mask_below
 from .conv_gather import Relation
 from .conv_layout import transposed
 from .ir import Function, Value, module
@@ -23,16 +24,21 @@ from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
 
-BLOCKS, OUTPUTS, INPUTS, TAPS, GROUP, OUTPUT, OUTER, OUTER_STEP, RUN, FIRST, TAP = range(11)
+BLOCKS, OUTPUTS, INPUTS, TAPS, GROUP, OUTPUT, OUTER, OUTER_STEP, RUN, FIRST, TAP, ROWS, ALL = range(13)
 """Fields: blocks of a group; output and input channels of a group; taps; bytes in w from a group to the next and from an
 output channel to the next. What lies in a row for one output channel is a run of so many numbers, OUTER times: all input
-channels with their taps at once, or the taps of one (swapped weights). The packed byte of tap 0, and from a tap to the next."""
+channels with their taps at once, or the taps of one (swapped weights). The packed byte of tap 0, and from a tap to the next. Of
+swapped weights the input channels that are one unit, for all outputs, so that w is read as it lies; 0 of others, of which a unit
+is a vector of outputs. How many vectors of outputs there are."""
 
-SETS, SET = 11, 12
+SETS, SET = 13, 14
 """More fields of `unpack`: how many sets of packed numbers are added up, and the bytes of one."""
 
 TAKEN = 1 << 14
 """Numbers that a thread packs at once, at least."""
+
+NEAR, FEW = 16, 4
+"""Input channels of swapped weights that are packed together, and taps up to which that was measured faster."""
 
 
 def packed(relation: Relation, w: Array) -> Array:
@@ -41,10 +47,10 @@ def packed(relation: Relation, w: Array) -> Array:
 
 
 def _packed(relation: Relation, w: Array) -> Array:
-    out = np.empty(relation.packed_shape, w.dtype)
+    out = memory.empty(relation.packed_shape, w.dtype)
     if out.size and w.size:
         address, geometry = _schedule(relation)
-        units = out.shape[0] * out.shape[1] * relation.spec.vectors(machine())
+        units = _units(relation)
         each = out.size // units
         run(address, geometry.address, address_of(w), address_of(out), 0, 0, units, max(TAKEN // each, 1))
     return out
@@ -62,7 +68,7 @@ def packed_bias(relation: Relation, b: Array | None, dtype: np.dtype[Any]) -> Ar
 def unpack(relation: Relation, sums: Array, w: Array) -> None:
     """Into contiguous weights w the sum, in order, of sets of packed numbers (sets, groups, blocks, taps, inputs, lanes)."""
     address, geometry = _unpacking(relation, len(sums))
-    units = sums.shape[1] * sums.shape[2] * relation.spec.vectors(machine())
+    units = _units(relation)
     each = sums.size // units
     run(address, geometry.address, address_of(w), address_of(sums), 0, 0, units, max(TAKEN // each, 1))
 
@@ -89,37 +95,69 @@ def _fields(relation: Relation) -> list[int]:
     of_output, outer, of_outer, run_ = (taps, inputs, outputs * taps, taps) if swapped else (inputs * taps, 1, 0, inputs * taps)
     fields = [relation.blocks, outputs, inputs, taps, inputs * outputs * taps * bytes_, of_output * bytes_]
     fields += [outer, of_outer * bytes_, run_, *(((taps - 1) * tap, -tap) if relation.flip else (0, tap))]
-    return fields
+    return [*fields, NEAR * _by_rows(relation), _parts(relation)]
+
+
+def _by_rows(relation: Relation) -> bool:
+    """Whether weights are packed input channel by input channel, as they lie."""
+    return relation.swapped and not relation.depthwise and relation.taps <= FEW
+
+
+def _parts(relation: Relation) -> int:
+    """Vectors of output channels of all groups."""
+    return relation.packed_shape[0] * relation.blocks * relation.spec.vectors(machine())
+
+
+def _units(relation: Relation) -> int:
+    return -(-relation.parts[1] // NEAR) if _by_rows(relation) else _parts(relation)
 
 
 def pack(spec: Contraction, machine: Machine) -> str:
-    """The module of `pack`: a is w, b the packed weights; units are (group, block, vector of its output channels)."""
-    return _mover("pack", spec, machine, _blocks, _one_by_one)
+    """The module of `pack`: a is w, b the packed weights; units are (group, block, vector of its output channels), or NEAR input
+    channels of every group."""
+    return _mover("pack", spec, machine, _blocks, _one_by_one, _short)
 
 
 def unpacker(spec: Contraction, machine: Machine) -> str:
     """The module of `unpack`: a is w, b the first set of packed numbers; units as those of `pack`."""
-    return _mover("unpack", spec, machine, _blocks_back, _one_by_one_back)
+    return _mover("unpack", spec, machine, _blocks_back, _one_by_one_back, None)
 
 
-def _mover(name: str, spec: Contraction, machine: Machine, blocks: Callable[..., None], one_by_one: Callable[..., None]) -> str:
-    """The walk that both directions share."""
+def _mover(
+    name: str,
+    spec: Contraction,
+    machine: Machine,
+    blocks: Callable[..., None],
+    one_by_one: Callable[..., None],
+    short: Callable[..., None] | None,
+) -> str:
+    """The walk that both directions share. `short` is for runs shorter than a vector, of as many channels as one has."""
     f, block, width = kernel_function(name), spec.block(machine), spec.lanes(machine)
-    get = [f.field(f.geometry, k) for k in range(11 if name == "pack" else 13)]
+    get = [f.field(f.geometry, k) for k in range(13 if name == "pack" else 15)]
     vectors, kind = spec.vectors(machine), vector(width, spec.kind)
+    by_rows = get[ROWS].ne(0)
     with f.loop(f.begin, f.end) as unit:
-        panel, part = unit // vectors, unit % vectors
-        number = panel % get[BLOCKS] * block + part * width
-        w = f.at(f.a, panel // get[BLOCKS] * get[GROUP] + number * get[OUTPUT])
-        there = f.at(f.b, panel * (get[TAPS] * get[INPUTS] * (block * spec.bytes)) + part * (width * spec.bytes) + get[FIRST])
-        rest = f.larger(f.smaller(get[OUTPUTS] - number, f.value("i64", width)), 0)
-        whole = rest.eq(width) & (get[RUN] >= width)
-        with f.loop(0, get[OUTER]) as outer:
-            row, place = f.at(w, outer * get[OUTER_STEP]), f.at(there, outer * (block * spec.bytes))
-            with f.when(whole, likely=True) as ragged:
-                blocks(f, spec, kind, get, row, place, block)
-                with ragged.otherwise():
-                    one_by_one(f, spec, kind, get, row, place, block, rest)
+        start = f.select(by_rows, unit * get[ROWS], 0)
+        stop = f.select(by_rows, f.smaller(start + get[ROWS], get[OUTER]), get[OUTER])
+        with f.loop(f.select(by_rows, 0, unit), f.select(by_rows, get[ALL], unit + 1)) as nth:
+            panel, part = nth // vectors, nth % vectors
+            number = panel % get[BLOCKS] * block + part * width
+            w = f.at(f.a, panel // get[BLOCKS] * get[GROUP] + number * get[OUTPUT])
+            there = f.at(f.b, panel * (get[TAPS] * get[INPUTS] * (block * spec.bytes)) + part * (width * spec.bytes) + get[FIRST])
+            rest = f.larger(f.smaller(get[OUTPUTS] - number, f.value("i64", width)), 0)
+            whole = rest.eq(width) & (get[RUN] >= width)
+            with f.loop(start, stop) as outer:
+                row, place = f.at(w, outer * get[OUTER_STEP]), f.at(there, outer * (block * spec.bytes))
+                with f.when(whole, likely=True) as ragged:
+                    blocks(f, spec, kind, get, row, place, block)
+                    with ragged.otherwise():
+                        if short is None:
+                            one_by_one(f, spec, kind, get, row, place, block, rest)
+                        else:
+                            with f.when(rest.eq(width) & get[RUN].eq(get[TAPS])) as few:
+                                short(f, spec, kind, get, row, place)
+                                with few.otherwise():
+                                    one_by_one(f, spec, kind, get, row, place, block, rest)
     return module(f)
 
 
@@ -135,6 +173,19 @@ def _blocks(f: Function, spec: Contraction, kind: str, get: list[Value], w: Valu
             tap = tap + 1
             end = tap.eq(get[TAPS])
             tap, channel = f.select(end, 0, tap), f.select(end, channel + 1, channel)
+
+
+def _short(f: Function, spec: Contraction, kind: str, get: list[Value], w: Value, place: Value) -> None:
+    """The runs of a vector's channels where they are shorter than a vector: one number, or a part of a square block."""
+    count = lanes(kind)
+    with f.when(get[RUN].eq(1) & get[OUTPUT].eq(spec.bytes)) as longer:
+        f.store(f.load(kind, w), place)
+        with longer.otherwise():
+            mask = mask_below(f, count, get[RUN])
+            columns = transposed(f, [f.load(kind, f.at(w, get[OUTPUT] * i), mask=mask) for i in range(count)])
+            for at, values in enumerate(columns[:-1]):
+                with f.when(get[RUN] > at):
+                    f.store(values, f.at(place, get[TAP] * at))
 
 
 def _one_by_one(
