@@ -192,7 +192,7 @@ def fit(rows: Sequence[Row]) -> None:
         within = wrong - (np.bincount(of, wrong) / each)[of]
         return np.concatenate([3 * within, np.clip(wrong, -0.7, 0.7) / 2, 0.05 * (logs - start)])
 
-    bounds = [np.log([*many * len(names), one]) for many, one in (([0.4, 5, 0.003, 3], 0.02), ([1.05, 250, 1.5, 50], 0.5))]
+    bounds = [np.log([*many * len(names), one]) for many, one in (([0.4, 5, 0.003, 8], 0.02), ([1.05, 250, 1.5, 25], 0.5))]
     found = np.exp(least_squares(errors, start, bounds=bounds, loss="soft_l1", f_scale=0.15).x)
     for name, (share, tile, byte, call) in zip(names, found[:-1].reshape(-1, 4), strict=True):
         print(f'    "{name}": Rate({share:.2f}, {tile:.0f}, {byte:.3f}, {call:.0f}),')

@@ -29,6 +29,7 @@ from .settings import configure, use
 
 if TYPE_CHECKING:
     from . import cv2dnn, gpu, like, onnx, pycaffe
+    from .backends.cpu.conv_tune import tune
     from .backends.fixed import frozen
     from .caffe.load import load_caffe
     from .caffe.solver import load_solver
@@ -71,6 +72,7 @@ LAZY: dict[str, str] = {
     "load_solver": ".caffe.solver",
     "onnx": ".onnx",
     "pycaffe": ".pycaffe",
+    "tune": ".backends.cpu.conv_tune",
     "window_op": ".ops.window_reduce",
 } | {operator: f".ops.{operator}" for operator in OPERATORS}
 """Public names whose modules are imported at first use, so that importing astride costs little."""
@@ -122,6 +124,7 @@ __all__ = [
     "softmax",
     "softmax_loss",
     "stochastic_pool",
+    "tune",
     "unfold",
     "use",
     "vjp",

@@ -28,7 +28,7 @@ class Settings:
 
     `threads`: None means every CPU this process may run on, capped by OMP_NUM_THREADS.
     `winograd`: outputs along a side of the tiles of Winograd's convolution, on backends that have it: 2, 4, or 0 for none.
-    `tuned`: whether what `astride tune` measured on this machine goes before the choice by sizes.
+    `tuned`: whether what `astride tune` measured on this machine goes before the choice by predicted times.
     """
 
     backend: str = "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,23 +35,28 @@ def plan_of(shape: tuple[int, ...], w_shape: tuple[int, ...], op: str = "conv", 
 
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str, str]] = [
     ((1, 64, 20, 20), (64, 64, 3, 3), {"padding": 1}, "winograd", ""),
-    ((1, 64, 20, 20), (64, 64, 1, 1), {}, "planes", "packed"),
+    ((1, 64, 20, 20), (64, 64, 1, 1), {}, "", ""),
     ((1, 20, 20, 64), (64, 64, 3, 3), {"padding": 1, "layout": "channels_last"}, "winograd", ""),
-    ((1, 20, 20, 8), (9, 8, 5, 5), {"padding": 1, "layout": "channels_last"}, "tiles", "tiles"),
-    ((1, 8, 20, 20), (9, 8, 5, 5), {"padding": 1}, "slabs", "tiles"),
-    ((1, 16, 40, 40), (16, 1, 3, 3), {"padding": 1, "groups": 16}, "depthwise planes", "tiles"),
-    ((1, 40, 40, 16), (16, 1, 3, 3), {"padding": 1, "groups": 16, "layout": "channels_last"}, "depthwise rows", "tiles"),
+    ((1, 20, 20, 8), (9, 8, 5, 5), {"padding": 1, "layout": "channels_last"}, "tiles", ""),
+    ((4, 32, 56, 56), (64, 32, 5, 5), {"padding": 2}, "", ""),
+    ((1, 16, 40, 40), (16, 1, 3, 3), {"padding": 1, "groups": 16}, "depthwise planes", ""),
+    ((1, 40, 40, 16), (16, 1, 3, 3), {"padding": 1, "groups": 16, "layout": "channels_last"}, "depthwise rows", ""),
 ]
 
 
 @pytest.mark.parametrize(("shape", "w_shape", "options", "forward", "weights"), CASES)
 def test_what_is_chosen(shape: Any, w_shape: Any, options: Any, forward: str, weights: str) -> None:
     plan, first = plan_of(shape, w_shape, **options), "layout" not in options
-    assert conv_choice.gathering(relation(plan, False), 1, first) == forward
-    assert weights in ("", conv_choice.weighing(relation(plan, False), 1, first))
+    how = relation(plan, False)
+    found = conv_choice.gathering(how, 1, first), conv_choice.weighing(how, 1, first)
+    assert forward in ("", found[0]) and weights in ("", found[1])
+    for kind, way in zip(("gather", "weights"), found, strict=True):
+        times = conv_choice.predicted(kind, how, 1, first, 2)
+        assert times[way] == min(times.values())
     for threads in (1, 2):
         with astride.use(threads=threads):
-            assert conv_choice.gathering(relation(plan, False), 1, first) == forward
+            conv_choice.forget()
+            assert (conv_choice.gathering(how, 1, first), conv_choice.weighing(how, 1, first)) == found
 
 
 def test_every_planar_way_has_its_module() -> None:
@@ -94,7 +100,7 @@ def test_measured_and_remembered(folder: Path) -> None:
     with astride.use(tuned=False):
         assert conv_choice.gathering(how, 2, True) == "winograd"
     with astride.use(winograd=0):
-        assert conv_choice.gathering(how, 2, True) == "slabs", "measured with it"
+        assert conv_choice.gathering(how, 2, True) != "winograd", "measured with it"
     conv_tune.remember([conv_tune.Measured("forward", first.key, "winograd", "planes", first.ms)])
     assert conv_choice.gathering(how, 2, True) == "winograd", "what does not take it is not taken"
     assert conv_tuned.clear() == 1 and conv_tuned.entries() == {}
@@ -145,11 +151,47 @@ def test_what_cannot_be_measured() -> None:
     assert conv_tune.measure(plan_of((1, 4, 5, 5), (4, 4, 3, 3)), 0) == []
 
 
-def test_reasons_for_people() -> None:
+def test_reasons_for_people(folder: Path) -> None:
     (kernel,) = backend("cpu").kernels("conv")
-    lines = kernel.ways(plan_of((1, 16, 30, 30), (16, 16, 3, 3), padding=1))
-    assert lines[0] == (
-        "forward: slabs (direct sums of products, x packed in slabs); not Winograd's form: groups have fewer than 32 channels"
-    )
+    lines = kernel.ways(plan_of((1, 64, 30, 30), (64, 64, 3, 3), padding=1))
     assert [line.partition(":")[0] for line in lines] == ["forward", "gradient of x", "gradient of w"]
-    assert kernel.ways(plan_of((1, 64, 30, 30), (64, 64, 3, 3), padding=1))[0] == "forward: winograd 2x2 (Winograd's form)"
+    assert re.match(r"forward: winograd 2x2 \(Winograd's form\); predicted: winograd 2x2 0\.\d+ ms, \w+ \d\.\d+ ms", lines[0])
+    strided = kernel.ways(plan_of((1, 64, 30, 30), (64, 64, 3, 3), padding=1, stride=2))[0]
+    assert strided.endswith("; not Winograd's form: windows are not 3x3 with stride 1")
+    how = relation(plan_of((1, 64, 30, 30), (64, 64, 3, 3), padding=1), False)
+    conv_tuned.remember({conv_choice.key("gather", how, 1, True, 2): {"way": "tiles", "ms": {"winograd": 2.0, "tiles": 1.5}}})
+    conv_choice.forget()
+    said = conv_choice.explained("gather", how, 1, True)
+    assert said == "tiles (direct sums of products); measured on this machine: tiles 1.5 ms, winograd 2x2 2 ms"
+
+
+def test_winograd_does_not_depend_on_the_batch() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        inputs, outputs, size = (int(n) for n in rng.integers([8, 8, 4], [96, 96, 30]))
+        how = relation(plan_of((1, inputs, size, size), (outputs, inputs, 3, 3), padding=1), bool(rng.integers(2)))
+        for first in (True, False):
+            chosen = {conv_choice.gathering(how, images, first) == "winograd" for images in (1, 2, 7, 64)}
+            assert len(chosen) == 1, how
+
+
+def test_predictions_are_times() -> None:
+    """More images take longer, and no way takes less than its products at the machine's most."""
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        inputs, outputs, size, kernel = (int(n) for n in rng.integers([1, 1, 8, 1], [70, 70, 30, 5]))
+        how = {"padding": kernel // 2, "stride": int(rng.integers(1, 3))}
+        plan = plan_of((1, inputs, size, size), (outputs, inputs, kernel, kernel), **how)
+        for kind, back in (("gather", False), ("gather", True), ("weights", False)):
+            for first in (True, False):
+                few, many = (conv_choice.predicted(kind, relation(plan, back), n, first, 2) for n in (1, 16))
+                assert set(few) & set(many) and "tiles" in few
+                assert all(0 < few[way] < many[way] for way in set(few) & set(many)), (few, many)
+
+
+def test_a_plan_is_tuned(folder: Path) -> None:
+    plan = plan_of((1, 4, 8, 8), (6, 4, 3, 3))
+    assert len(astride.tune(plan, images=2, seconds=0)) == 3 == len(conv_tuned.entries())
+    for wrong in (plan_of((1, 4, 8, 8), (6, 4, 3, 3), dtype="float16"), astride.plan("max_pool", (1, 1, 4, 4), kernel=2)):
+        with pytest.raises(astride.ArgumentError, match="cannot be tuned"):
+            astride.tune(wrong)

@@ -151,7 +151,7 @@ GATHER = (
 WEIGHTS = (
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.weights_winograd),
     Way("depthwise planes", "each channel by itself, columns of a plane as lanes", _planar_weights),
-    Way("depthwise", "small groups, channels as lanes", _grouped),
+    Way("depthwise", "small groups, channels as lanes", _grouped, conv_cost.depthwise("weights depthwise")),
     Way("matrix", "single pixels: a product of matrices, in chunks of pixels", _matrix, conv_cost.weights_matrix),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights, conv_cost.weights_columns),
     Way("packed", "direct sums of products, from packed chunks", _packed, conv_cost.weights_packed),
@@ -225,11 +225,13 @@ def key(kind: str, relation: Relation, images: int, first: bool, most: int) -> s
 
 
 def described(key: str) -> str:
-    """A key for people: "y, float32: 8 images of 64x56x56 to 64x56x56, 3x3, stride 1x1, channels first"."""
-    kind, dtype, images, inputs, outputs, groups, text, first, *_ = key.split("|")
+    """A key for people: "y, float32: 8 images of 64x56x56 to 64x56x56, 3x3, stride 1x1, channels first". What is called dx may
+    be a transposed convolution as well."""
+    kind, dtype, images, inputs, outputs, groups, text, first, _, swapped, _ = key.split("|")
     axes = [axis.split(",") for axis in text.split(";")] if text else []
     sizes, kernels, strides, dilations, _, _, out, stretched = zip(*axes, strict=True) if axes else [()] * 8
-    parts = [f"{'y' if kind == 'gather' else 'w'}, {dtype}: {images} image{'' if images == '1' else 's'}"]
+    what = "dw" if kind == "weights" else "dx" if swapped == "1" else "y"
+    parts = [f"{what}, {dtype}: {images} image{'' if images == '1' else 's'}"]
     parts[0] += f" of {'x'.join([inputs, *sizes])} to {'x'.join([outputs, *out])}"
     parts += ["x".join(kernels) or "no axes", f"stride {'x'.join(strides)}"]
     parts += [f"{word} {'x'.join(of)}" for word, of in (("dilation", dilations), ("stretched", stretched)) if set(of) - {"1"}]

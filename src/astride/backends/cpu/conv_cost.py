@@ -201,7 +201,8 @@ def weights_tiles(s: Situation) -> Work:
     r = s.relation
     moved = s.images * sum(_bytes(r)) if s.first else 0
     chunks, merged = len(conv_weights._chunks(r, s.images)), conv_weights.few_inputs(r)
-    return _weights("weights tiles", s, chunks, merged, moved, WHOLE if s.first else 1)
+    rate = "lanewise weights" if r.depthwise else "weights tiles"
+    return _weights(rate, s, chunks, merged, moved, WHOLE if s.first else 1)
 
 
 def weights_packed(s: Situation) -> Work:

@@ -1,4 +1,4 @@
-"""Measuring the ways of a convolution beside each other, instead of choosing by sizes."""
+"""Measuring the ways of a convolution beside each other, instead of choosing by predictions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import settings
+from ...errors import ArgumentError
 from ...plan import ConvPlan
 from ...plan.kinds import Direction, Layout
 from . import conv_choice, conv_tuned
@@ -22,13 +23,39 @@ WHATS = ("forward", "data", "weights")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One direction of a convolution: the way chosen by sizes, the fastest, and every way's milliseconds."""
+    """One direction of a convolution: the way chosen by prediction, the fastest, and every way's milliseconds."""
 
     what: str
     key: str
     chosen: str
     fastest: str
     ms: dict[str, float]
+
+
+def tune(plan: ConvPlan, images: int = 1, seconds: float = 0.3) -> list[Measured]:
+    """Measure which algorithm computes a convolution of so many images fastest here, and take it from now on.
+
+    y and both gradients are measured, `seconds` each, on the threads allowed. What is found is remembered in a file, for this
+    processor and this version; `astride tune --show` shows it, `astride tune --forget` and `astride.use(tuned=False)` do
+    without. Algorithms round in different places, so results may differ from untuned ones in their last digits.
+
+    >>> plan = astride.plan("conv", (8, 64, 56, 56), w_shape=(64, 64, 3, 3), padding=1, dtype="float32")
+    >>> [one.what for one in astride.tune(plan, images=8)]  # doctest: +SKIP
+    ['forward', 'data', 'weights']
+
+    Raises:
+        ArgumentError: the plan is no convolution that the CPU backend computes, or nothing is to be computed.
+    """
+    reason = declines(plan) if isinstance(plan, ConvPlan) else "it is no convolution"
+    found = [] if reason else measure(plan, images, seconds)
+    if not found:
+        raise ArgumentError(
+            "the plan cannot be tuned",
+            given={"plan": plan, "images": images},
+            because=reason or "its type is computed in another one, or nothing is to be computed",
+        )
+    remember(found)
+    return found
 
 
 def measure(plan: ConvPlan, images: int, seconds: float = 0.3) -> list[Measured]:
