@@ -10,10 +10,14 @@ from collections.abc import Sequence
 
 from .conv_integer_cut import QUAD, Integers
 from .conv_integer_finish import GROUP, ONES, Requantiser, copy_few, order_of
-from .ir import Function, Value
+from .ir import Function, Value, Variable
+from .ir_types import lanes as lanes_of
 from .ir_types import vector
 from .machine import Machine
 from .quads import dot
+
+TOGETHER = 3
+"""Windows that share the weights in registers, where there are enough of these."""
 
 TAPS = 12
 """Where the distances of taps are in the table that kernels are given: behind the number of quads, which comes first."""
@@ -29,23 +33,35 @@ def alone_windows(spec: Integers, machine: Machine, lanes: int) -> Function:
     quads, minus = f.load("i64", f.nest), f.emit("i1", f"icmp ne ptr {f.less.text}, null")
     begin = [f.load(kind, f.at(f.begin, k * step)) for k in range(QUAD)]
     store = _Store(f, spec, machine, lanes)
-    with f.loop(0, f.count) as window:
-        x = f.load("ptr", f.at(f.windows, window * 8))
-        sums = [f.variable(kind, value) for value in begin]
+    together = TOGETHER if machine.registers >= 32 else 1
+    with f.loop(0, f.count, together) as first:
+        # Where one is missing the last one is computed twice, which changes nothing.
+        windows = [f.smaller(first + k, f.count - 1) if k else first for k in range(together)]
+        places = [f.load("ptr", f.at(f.windows, window * 8)) for window in windows]
+        sums = [[f.variable(kind, value) for value in begin] for _ in windows]
         with f.loop(0, quads) as quad:
-            for k, taps in enumerate(_taps(f, x, quad, lanes)):
-                w = f.load(kind, f.at(f.b, quad * (QUAD * step) + k * step))
-                sums[k].set(dot(f, spec.dot, taps, w, sums[k].get()))
+            weights = [f.load(kind, f.at(f.b, quad * (QUAD * step) + k * step)) for k in range(QUAD)]
+            for x, totals in zip(places, sums, strict=True):
+                for taps, w, total in zip(_taps(f, x, quad, lanes), weights, totals, strict=True):
+                    total.set(dot(f, spec.dot, taps, w, total.get()))
         with f.when(minus, likely=False):
-            totals = [f.variable(kind, 0) for _ in begin]
-            with f.loop(0, quads) as quad:
-                ones = f.splat(f.load("i32", f.at(f.load("ptr", f.at(f.words, 8 * ONES)), quad * 4)), lanes)
-                for taps, total in zip(_taps(f, x, quad, lanes), totals, strict=True):
-                    total.set(dot(f, spec.dot, taps, ones, total.get()))
-            for k, total in enumerate(totals):
-                sums[k].set(sums[k].get() - f.load(kind, f.at(f.less, k * step)) * total.get())
-        store([total.get() for total in sums], f.at(f.load("ptr", f.at(f.places, window * 8)), f.shift))
+            for x, totals in zip(places, sums, strict=True):
+                _less(f, spec, x, quads, totals)
+        for window, totals in zip(windows, sums, strict=True):
+            store([total.get() for total in totals], f.at(f.load("ptr", f.at(f.places, window * 8)), f.shift))
     return f
+
+
+def _less(f: Function, spec: Integers, x: Value, quads: Value, sums: Sequence[Variable]) -> None:
+    """Take away what x has in w's zero points."""
+    kind, lanes = sums[0].type, lanes_of(sums[0].type)
+    totals = [f.variable(kind, 0) for _ in sums]
+    with f.loop(0, quads) as quad:
+        ones = f.splat(f.load("i32", f.at(f.load("ptr", f.at(f.words, 8 * ONES)), quad * 4)), lanes)
+        for taps, total in zip(_taps(f, x, quad, lanes), totals, strict=True):
+            total.set(dot(f, spec.dot, taps, ones, total.get()))
+    for k, total in enumerate(totals):
+        sums[k].set(sums[k].get() - f.load(kind, f.at(f.less, k * lanes * 4)) * total.get())
 
 
 def _taps(f: Function, x: Value, quad: Value, lanes: int) -> list[Value]:
