@@ -36,8 +36,9 @@ AHEAD, AHEAD_NEST = 16, NEST + 3
 """Terms between which a tile that looks ahead asks for AHEAD lines of memory, and the numbers of its nest: the address of the
 first of these lines, the bytes from one to the next, and from the first to that of the next terms."""
 
-ANNOUNCED = 4
-"""How often a tile that announces C has asked for some of its rows when it has asked for all."""
+ANNOUNCED, AT_ONCE = 4, 64
+"""How often a tile that announces C has asked for some of its rows when it has asked for all; and the terms of sums that end so
+soon that all is asked for when they begin."""
 
 LINE = 64
 """Bytes of a line of the cache."""
@@ -192,6 +193,9 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
             for total in row:
                 total.set(0)
 
+    if spec.announce:
+        with f.when((counts[0] * counts[1] * counts[2] * counts[3]) < AT_ONCE, likely=False), f.loop(0, ANNOUNCED):
+            look()
     _nest(f, counts, a_steps, b_steps, piece, None if spec.lanewise else begin_again)
     flush(last=True)
     return f

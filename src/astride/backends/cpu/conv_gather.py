@@ -18,8 +18,8 @@ from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
+from .contraction import AT_ONCE, NEST, Contraction, Tiles
 from .contraction import LINE as LINE
-from .contraction import NEST, Contraction, Tiles
 from .conv_spread import ALIAS, pitch, spread
 from .conv_windows import classes_of
 from .ending import bits, given, opened
@@ -43,6 +43,9 @@ depth, row and column; the same in y; the byte of its first tap in a block's wei
 
 UNIT_BYTES = 1 << 17
 """About as much of x as the pixels of one unit read."""
+
+WRITTEN = 3 << 14
+"""About as much of y as a unit's pixels have, all their channels together, where sums are short."""
 
 CACHE = 1 << 18
 """Bytes that are surely still in the cache when they are read again."""
@@ -169,7 +172,11 @@ def _by_block(relation: Relation, images: int, chunks: int, blocks: int, panel: 
 def _unit_pixels(relation: Relation, work: int) -> int:
     """Pixels of one unit, by what they read and by how many there are."""
     read = relation.inputs * relation.spec.bytes * max(relation.axes[-1].stride // relation.axes[-1].input_dilation, 1)
-    return max(min(UNIT_BYTES // max(read, 1), work // UNITS), 1)
+    most = UNIT_BYTES // max(read, 1)
+    if relation.taps * relation.parts[1] < AT_ONCE:
+        # Most of what is touched is y, whose pixels had better be written as a whole, not a block of channels after the other.
+        most = min(most, WRITTEN // (relation.outputs * relation.spec.bytes))
+    return max(min(most, work // UNITS), 1)
 
 
 def _chunks(pixels: Numbers, most: int, rows: int) -> Numbers:
