@@ -37,8 +37,9 @@ the byte of its first tap in x, how many taps, the byte of the first in the weig
 rows it has, the same of the first, and the bytes from one to the next in x and in y. Of a block: its first column over phases,
 and the variant that computes it."""
 
-PIXELS = 64
-"""Pixels that are packed at once: what they have is still in the nearest cache when the next of their channels are read."""
+PIXELS, AHEAD = 16, 1 << 12
+"""Pixels that are packed at once: what they have is in the nearest cache when the next of their channels are read; and the
+bytes ahead of them that are asked for, since what comes next often lies on another page."""
 
 BIAS = slots.FIRST_FREE
 """The word of a call's block with the bias's address; those behind it are the numbers of ending.py."""
@@ -56,8 +57,8 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Few:
-    """All that the code depends on: the type; output channels; phases of a row; for each tap along the width how far it is right
-    of the leftmost, and its phase; rows of a group that has several; the variants. With `last`, channels come last."""
+    """All that the code depends on: the type; output channels; phases of a row; for each tap along the width how far it is
+    right of the leftmost, and its phase; rows of a group that has several; variants. With `last`, channels come last."""
 
     kind: str
     outputs: int
@@ -116,6 +117,8 @@ def _packed(f: Function, spec: Few, get: dict[str, Value], image: Value, ends: l
         x = f.at(corner, d * get["from_depth"] + row * get["from_row"] + first * pixel)
         y = f.at(memory, (d - deep[0]) * get["x_depth"] + row * get["x_row"] + first * spec.bytes)
         some = f.smaller(length - first, f.value("i64", PIXELS))
+        with f.loop(0, some * pixel, LINE) as line:
+            prefetch(f, f.at(x, line + AHEAD))
         f.call("void", "move", x, y, some, get["inputs"], pixel, get["x_channel"], f.value("i64", 0))
     return f.at(memory, -(deep[0] * get["x_depth"] + high[0] * get["x_row"] + wide[0] * spec.bytes))
 
