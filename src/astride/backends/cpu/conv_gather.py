@@ -56,6 +56,9 @@ UNITS = 32
 TAKEN = 1 << 18
 """Products that a thread takes at once, at least."""
 
+WHOLE_CHUNKS = 16
+"""Chunks from which a thread takes all blocks of one: else two threads write neighbouring lines of the same pixels."""
+
 WORTH = 128
 """Products for each number of x from which pixels that share places of the cache are copied to a better distance."""
 
@@ -158,7 +161,11 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     fields = [relation.blocks, blocks, outputs, inputs * spec.bytes, a_block, outputs * spec.bytes, panel]
     fields += [max(len(chunks) if by_block else blocks, 1), int(by_block), how]
     products = int(pixels.sum()) * block * relation.taps * inputs // max(len(chunks), 1)
-    taken = len(chunks) if by_block and blocks >= UNITS else max(TAKEN // max(products, 1), 1)
+    taken = max(TAKEN // max(products, 1), 1)
+    if by_block and blocks >= UNITS:
+        taken = len(chunks)
+    elif not by_block and len(chunks) >= WHOLE_CHUNKS:
+        taken = max(taken, blocks)
     return Schedule(address, Geometry(fields, [chunks, table]), len(chunks) * blocks, taken)
 
 
