@@ -47,7 +47,7 @@ image; bytes of the scratch for x and of all. Then tables: where blocks begin, a
 BIAS = slots.FIRST_FREE
 """The word of a call's block with the bias's address; those behind it are the numbers of ending.py."""
 
-BYTES, MOST = 1 << 19, (1 << 21) - (1 << 16)
+BYTES, MOST = 1 << 18, (1 << 21) - (1 << 16)
 """About as many bytes as a block has in scratch memory, and as many as it may have."""
 
 TAKEN = 1 << 16
