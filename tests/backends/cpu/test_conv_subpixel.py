@@ -68,12 +68,12 @@ def test_gradient_of_a_strided_one(layout: str) -> None:
     x, w = whole(rng, 2, 3, 12, 16), whole(rng, 20, 3, 4, 4)
     x = x if layout == "channels_first" else last(x)
     plan = astride.plan("conv", x.shape, w_shape=w.shape, stride=4, layout=layout)
-    assert conv_choice.gathering(relation(plan, True), 2, layout == "channels_first") == "sub-pixel"
-    results = []
-    for backend in ("cpu", "reference"):
-        y, pull = astride.vjp(astride.conv, x, w, stride=4, layout=layout, backend=backend)
-        results.append(pull(np.asarray(y % 4, "float32"))[0])
-    assert np.array_equal(*results)
+    assert conv_subpixel.takes(relation(plan, True), 2, layout == "channels_first")
+    y, pull = astride.vjp(astride.conv, x, w, stride=4, layout=layout, backend="reference")
+    dy = np.asarray(y % 4, "float32")
+    expected, (_, pull) = pull(dy)[0], astride.vjp(astride.conv, x, w, stride=4, layout=layout, backend="cpu")
+    with conv_choice.forced("sub-pixel"):
+        assert np.array_equal(pull(dy)[0], expected)
 
 
 @pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
@@ -95,10 +95,10 @@ def test_results_are_finished_as_they_are_afterwards(layout: str, added: bool) -
     assert np.array_equal(plain, fused, equal_nan=True)
 
 
-def test_it_is_taken_where_channels_are_few() -> None:
+def test_what_it_takes() -> None:
     shape, w_shape = (1, 21, 16, 16), (21, 17, 4, 4)
     plan = astride.plan("conv_transpose", shape, w_shape=w_shape, stride=2)
-    assert conv_choice.gathering(relation(plan, False), 1, True) == "sub-pixel"
+    assert "sub-pixel" in conv_choice.candidates("gather", relation(plan, False), 1, True, 0)
     cut: list[dict[str, Any]] = [{"padding": 1}, {"stride": 3}, {"groups": 3}, {"dilation": 2}]
     for given in [{"stride": 2, **one} for one in cut]:
         plan = astride.plan("conv_transpose", shape, w_shape=(21, 18 // given.get("groups", 1), 4, 4), **given)
