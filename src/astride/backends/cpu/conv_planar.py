@@ -20,7 +20,7 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import PIECE
-from .conv_gather import LINE, TAKEN, UNITS, Relation, strides
+from .conv_gather import LINE, TAKEN, Relation, strides
 from .conv_planar_tile import ENTRY, FIELDS, PHASES, Planar, planar
 from .ending import bits, words
 from .kept import kept
@@ -41,6 +41,9 @@ X_BYTES = 1 << 16
 
 MOST = (1 << 21) - (1 << 16)
 """Bytes of scratch that a thread may need."""
+
+UNITS = 16
+"""Units that a call has at least, if that leaves them VECTORS: more would pack more rows twice."""
 
 COLUMNS = 512
 """Columns of a unit, at most."""

@@ -133,11 +133,15 @@ def row_packer(spec: Planar, width: int) -> Function:
     counts = {"first": "i64", "size": "i64", "length": "i64", "phase": "i64", "stride": "i64"}
     f, kind = Function("pack_row", private=True, x="ptr", place="ptr", **counts), vector(width, spec.kind)
     if not spec.stride:
-        with f.loop(0, f.length) as k, f.loop(0, f.stride) as p:
-            pixel, value = f.first + k * f.stride + p, f.variable(spec.kind, 0)
-            with f.when(pixel.below(f.size), likely=True):
-                value.set(f.load(spec.kind, f.at(f.x, pixel * spec.bytes)))
-            f.store(value.get(), f.at(f.place, p * f.phase + k * spec.bytes))
+        with f.loop(0, f.stride) as p:
+            start, place = f.first + p, f.at(f.place, p * f.phase)
+            low = f.smaller(f.larger(f.stride - 1 - start, 0) // f.stride, f.length)  # of the numbers, the first that is a pixel
+            high = f.larger(f.smaller((f.size - start + f.stride - 1) // f.stride, f.length), low)
+            for begin, end in ((f.value("i64", 0), low), (high, f.length)):
+                with f.loop(begin, end) as k:
+                    f.store(f.value(spec.kind, 0), f.at(place, k * spec.bytes))
+            with f.loop(low, high) as k:
+                f.store(f.load(spec.kind, f.at(f.x, (start + k * f.stride) * spec.bytes)), f.at(place, k * spec.bytes))
         return f
     wide = vector(width, "i64")
     with f.loop(0, f.length, width) as k:
