@@ -150,7 +150,12 @@ GATHER = (
 
 WEIGHTS = (
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.weights_winograd),
-    Way("depthwise planes", "each channel by itself, columns of a plane as lanes", _planar_weights),
+    Way(
+        "depthwise planes",
+        "each channel by itself, columns of a plane as lanes",
+        _planar_weights,
+        conv_cost.depthwise("weights depthwise planes"),
+    ),
     Way("depthwise", "small groups, channels as lanes", _grouped, conv_cost.depthwise("weights depthwise")),
     Way("matrix", "single pixels: a product of matrices, in chunks of pixels", _matrix, conv_cost.weights_matrix),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns_weights, conv_cost.weights_columns),

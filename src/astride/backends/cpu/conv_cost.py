@@ -24,6 +24,7 @@ from . import (
     conv_planar,
     conv_planar_tile,
     conv_planar_weights,
+    conv_planes,
     conv_slabs,
     conv_subpixel,
     conv_weights,
@@ -94,9 +95,10 @@ def planes(s: Situation) -> Work:
     terms, tiles = _tiles(r, np.array([outputs]), pixels)
     copied = _bytes(r)[0] if any(axis.stride > 1 for axis in r.axes) else 0
     panel = inputs * r.spec.block(machine()) * r.spec.bytes
-    again = float(tiles[0]) * groups * panel if panel > NEAR else 0
+    near = panel <= NEAR or outputs >= conv_planes.MANY  # many channels read a copy
+    again = 0 if near else float(tiles[0]) * groups * panel
     count = s.images * groups
-    moved, far = s.images * (copied + again), _far(s, 3 if panel > NEAR else 2)
+    moved, far = s.images * (copied + again), _far(s, 1 if outputs >= conv_planes.MANY else 2 if near else 3)
     return Work("planes", count * inputs * float(terms[0]), count * float(tiles[0]), moved, far)
 
 
@@ -233,7 +235,7 @@ def depthwise(name: str) -> Callable[[Situation], Work]:
         r = s.relation
         lanes, wide, of_group = r.spec.lanes(machine()), r.axes[-1].out, r.inputs // r.groups
         rows = s.images * math.prod(axis.out for axis in r.axes[:-1])
-        if name == "depthwise planes":
+        if name.endswith("planes"):
             vectors, begun = rows * r.outputs * -(-wide // lanes), rows * r.outputs
         else:
             vectors, begun = rows * wide * -(-r.outputs // lanes), rows * -(-r.outputs // lanes)
