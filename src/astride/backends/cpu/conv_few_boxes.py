@@ -212,8 +212,10 @@ def _across(relation: Relation, first: int, last: int) -> Span:
 
 
 def parts_of(relation: Relation, images: int) -> list[Box]:
-    """Boxes where nothing is packed: rows, and depths, cut so that there are units enough."""
+    """Boxes where nothing is packed: depths, rows and then columns cut so that there are units enough."""
     groups, depths = len(groups_of(relation)), axes_of(relation)[0].out
     wanted = -(-4 * UNITS // images)
     high = max(groups // max(-(-wanted // depths), 1), 1)
-    return _cut(relation, max(depths // wanted, 1), high, len(columns_of(relation)))
+    columns = len(columns_of(relation))
+    wide = max(columns // -(-wanted // (depths * -(-groups // high))), 1)
+    return _cut(relation, max(depths // wanted, 1), high, wide)
