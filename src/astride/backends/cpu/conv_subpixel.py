@@ -44,12 +44,6 @@ def takes(relation: Relation, images: int, first: bool) -> bool:
     return phases <= WIDEST and block % phases == 0 and conv_slabs.takes(folded(relation, True), images)
 
 
-def better(relation: Relation) -> bool:
-    """Whether it was measured faster: vectors are fewer for all phases together than for each by itself."""
-    lanes, (_, _, outputs), phases = relation.spec.lanes(machine()), relation.parts, relation.axes[-1].input_dilation
-    return -(-outputs * phases // lanes) < phases * -(-outputs // lanes)
-
-
 @lru_cache(maxsize=512)
 def folded(relation: Relation, first: bool) -> Relation:
     """The relation between x and cells. Its weights are those of `arranged`; `first` relations have others, so are others."""
