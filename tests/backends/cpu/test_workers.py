@@ -108,6 +108,20 @@ def test_workers_sleep_and_wake(kernel: int, crew: Workers) -> None:
     np.testing.assert_array_equal(b, rounds * (a + 1))
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be kept off a processor here")
+def test_helpers_are_kept_off_the_callers_processor(kernel: int, crew: Workers) -> None:
+    own = os.sched_getaffinity(0)
+    where = [-1]
+    crew._here = lambda: where[0]
+    a, b = np.arange(64), np.zeros(64, np.int64)
+    for where[0] in sorted(own):
+        crew.launch(kernel, 0, a.ctypes.data, b.ctypes.data, 0, 0, 64, 1, 3)
+        assert len(crew._threads) == 2
+        for thread in crew._threads:
+            assert os.sched_getaffinity(thread.native_id or 0) == (own - {where[0]} or own)
+    assert os.sched_getaffinity(0) == own, "the caller's own processors are left as they are"
+
+
 def test_callers_from_several_python_threads(kernel: int, crew: Workers) -> None:
     """One gets the helpers, the others work alone; all are right."""
     outcomes: list[bool] = []

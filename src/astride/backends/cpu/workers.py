@@ -9,6 +9,7 @@ the helpers, the others work alone.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import threading
@@ -89,6 +90,17 @@ def _driver() -> tuple[Launch, Callable[..., int], Callable[[int], None]]:
     )
 
 
+def _here() -> Callable[[], int] | None:
+    """What says on which processor the caller runs; None where threads cannot be kept off a processor, or it cannot be said."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    try:
+        found = ctypes.PyDLL(None).sched_getcpu
+    except (OSError, AttributeError):
+        return None
+    return found if found() >= 0 else None
+
+
 class Workers:
     """The helpers of one process, started when first needed and as many as were ever asked for."""
 
@@ -103,6 +115,8 @@ class Workers:
         self._launches = 0
         self._ended = False
         self._most = MOST
+        self._here = _here()
+        self._kept_off = -1
 
     def launch(self, kernel: int, geometry: int, a: int, b: int, c: int, d: int, total: int, chunk: int, threads: int) -> None:
         """Run a kernel over `total` units, `chunk` at a time, on up to so many threads, the caller's included."""
@@ -110,6 +124,11 @@ class Workers:
         self._launches += 1  # before it is asked who sleeps: see _attend
         if helpers > len(self._threads):
             self._start(helpers)
+            self._kept_off = -1
+        if self._here is not None:
+            here = self._here()
+            if here != self._kept_off:
+                self._keep_off(here)
         if self._asleep and helpers:
             self._ring()
         _driver()[0](self.state, kernel, geometry, a, b, c, d, total, chunk, helpers)
@@ -129,6 +148,18 @@ class Workers:
                     self._most = number
                     return
                 self._threads.append(thread)
+
+    def _keep_off(self, processor: int) -> None:
+        """Let helpers run on all of this thread's processors but the one that it runs on itself.
+
+        Linux likes to wake a thread where its waker runs. There it would wait for the very launch that it is to help with, for
+        milliseconds, and again each time.
+        """
+        others = os.sched_getaffinity(0) - {processor}
+        self._kept_off = processor
+        for thread in self._threads if others else ():
+            with contextlib.suppress(OSError):  # it has ended, or may not be moved
+                os.sched_setaffinity(thread.native_id or 0, others)
 
     def _ring(self) -> None:
         with self._bell:
