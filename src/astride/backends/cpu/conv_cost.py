@@ -270,11 +270,18 @@ def kind() -> Kind:
 
 
 @lru_cache(maxsize=512)
+def _along(axis: StridedAxis) -> tuple[Numbers, Numbers]:
+    """Of every class of an axis its windows and taps; layers of a network share axes."""
+    found = classes_of(axis)
+    return found.windows, found.taps
+
+
+@lru_cache(maxsize=512)
 def _classes(relation: Relation) -> tuple[Numbers, Numbers, Numbers]:
     """Of every class of windows of one image: how many windows, the taps of each, and its windows along each axis."""
-    found = [classes_of(axis) for axis in relation.axes or (StridedAxis(1, 1),)]
-    along = np.stack([k.ravel() for k in np.meshgrid(*[c.windows for c in found], indexing="ij")], 1)
-    taps = np.stack([k.ravel() for k in np.meshgrid(*[c.taps for c in found], indexing="ij")], 1)
+    found = [_along(axis) for axis in relation.axes or (StridedAxis(1, 1),)]
+    along = np.stack([k.ravel() for k in np.meshgrid(*[windows for windows, _ in found], indexing="ij")], 1)
+    taps = np.stack([k.ravel() for k in np.meshgrid(*[taps for _, taps in found], indexing="ij")], 1)
     return along.prod(1), taps.prod(1), along
 
 

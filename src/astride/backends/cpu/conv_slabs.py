@@ -151,8 +151,11 @@ def line(relation: Relation, images: int) -> tuple[Relation, int]:
     return replace(relation, axes=(StridedAxis(pixels, 1, out=pixels),)), 1
 
 
+ONE = StridedAxis(1, 1)
+
+
 def _axes(relation: Relation) -> tuple[StridedAxis, ...]:
-    return (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
+    return (ONE,) * (3 - len(relation.axes)) + relation.axes
 
 
 def _inner(relation: Relation, axis: int) -> tuple[int, int]:
