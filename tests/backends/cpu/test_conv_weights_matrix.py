@@ -35,6 +35,8 @@ CASES = [
     (Relation("float32", (axis(20), axis(20)), 512, 20, 1, False, False), 1),
     (Relation("float32", (axis(32), axis(32)), 160, 130, 1, False, False), 1),
     (Relation("float64", (axis(9),), 256, 256, 1, True, False), 40),
+    (Relation("float64", (axis(9),), 256, 2, 1, True, False), 1),
+    (Relation("float32", (axis(5), axis(6)), 3, 512, 1, False, False), 2),
 ]
 
 

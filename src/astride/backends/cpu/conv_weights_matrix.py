@@ -113,7 +113,8 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, first
     del scratch
     if not alone:
         total = np.add.reduce(sums, axis=0) if found.sums > 1 else sums[0]
-        dw.reshape(sides)[...] = (total.swapaxes(1, 2) if found.turned else total)[..., : sides[2]]
+        total = total[..., : sides[1] if found.turned else sides[2]]  # lines may be longer than they have columns
+        dw.reshape(sides)[...] = total.swapaxes(1, 2) if found.turned else total
     return dw
 
 
