@@ -94,6 +94,25 @@ def test_bands_are_cut(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     assert [band.pixels for band in bands] == [(0, 13), (11, 25), (23, 37), (35, 49), (47, 50)]
 
 
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_band_of_one_window(monkeypatch: pytest.MonkeyPatch, dtype: str, layout: str) -> None:
+    """It reads one pixel, so along its axis there is nothing more to see; it lies along that axis nevertheless."""
+    skip_unread(dtype)
+    monkeypatch.setattr(conv_half, "NUMBERS_AT_ONCE", 500)
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-3, 4, s).astype(DTYPES[dtype]) for s in ((2, 8, 13, 9), (5, 8, 1, 1)))
+    if layout == "channels_last":
+        x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    plan = astride.plan("conv", x.shape, w_shape=w.shape, dtype=dtype, layout=layout)
+    how = relation(plan, False)
+    assert conv_half.bands_of(how)[-1].windows == (12, 13) and conv_half.bands_of(how)[-1].pixels == (12, 13)
+    expected = dispatch.forward(plan, x, w, backend="reference")[0]
+    for way in conv_choice.candidates("gather", how, len(x), layout == "channels_first", 4):
+        with conv_choice.forced(way):
+            assert np.array_equal(dispatch.forward(plan, x, w, backend="cpu")[0], expected), way
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rounding(dtype: str) -> None:
     """Every narrow number there and back; halves to the even one; what is too large is an infinity."""

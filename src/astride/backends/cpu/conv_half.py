@@ -44,9 +44,10 @@ TAKEN = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Images from, to; pixels and windows of one axis from, to; and what is to be computed of them."""
+    """Images from, to; the axis that bands are along, pixels and windows of it from, to; and what is to be computed of them."""
 
     relation: Relation
+    axis: int
     images: tuple[int, int]
     pixels: tuple[int, int]
     windows: tuple[int, int]
@@ -70,10 +71,11 @@ def parts(relation: Relation, images: int, bands: tuple[Part, ...]) -> Iterator[
             for band in bands:
                 yield replace(band, images=(image, image + 1))
         return
-    axis, each = relation.axes[axis_of(relation)], _numbers(relation)
+    number, each = axis_of(relation), _numbers(relation)
+    axis = relation.axes[number]
     step = max(NUMBERS_AT_ONCE // max(each, 1), 1)
     for first in range(0, images, step):
-        yield Part(relation, (first, min(first + step, images)), (0, axis.size), (0, axis.out))
+        yield Part(relation, number, (first, min(first + step, images)), (0, axis.size), (0, axis.out))
 
 
 def _numbers(relation: Relation) -> int:
@@ -100,7 +102,7 @@ def bands_of(relation: Relation) -> tuple[Part, ...]:
         low, high = int(first[there].min()), int(last[there].max())
         axes = list(relation.axes)
         axes[number] = _band(axis, (low, high), (start, end))
-        found.append(Part(replace(relation, axes=tuple(axes)), (0, 1), (low, high), (start, end)))
+        found.append(Part(replace(relation, axes=tuple(axes)), number, (0, 1), (low, high), (start, end)))
     return tuple(found)
 
 
@@ -144,13 +146,13 @@ def _room(name: str, shape: tuple[int, ...]) -> Array:
 
 
 def _shape(array: Array, part: Part, span: tuple[int, int], first: bool) -> tuple[int, ...]:
-    at = axis_of(part.relation) + (2 if first else 1)
+    at = part.axis + (2 if first else 1)
     return (part.images[1] - part.images[0], *array.shape[1:at], span[1] - span[0], *array.shape[at + 1 :])
 
 
 def _converted(narrow: Array, wide: Array, part: Part, span: tuple[int, int], first: bool, back: bool) -> Array:
     """Between a part of a narrow array and one of its own, which is given back."""
-    at = axis_of(part.relation) + (2 if first else 1)
+    at = part.axis + (2 if first else 1)
     inner, size = math.prod(narrow.shape[at + 1 :]), narrow.shape[at]
     rows, length = math.prod(wide.shape[:at]), (span[1] - span[0]) * inner
     begin = part.images[0] * math.prod(narrow.shape[1:]) + span[0] * inner
