@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import astride
-from astride import dispatch
+from astride import dispatch, settings
 from astride.backends import backend
 from astride.backends.cpu import conv_choice, conv_tune, conv_tuned
 from astride.backends.cpu.conv_directions import PLANAR, relation
 from astride.backends.cpu.machine import machine
+from astride.errors import ArgumentError
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +86,16 @@ def test_every_candidate_gives_the_same_numbers(shape: Any, w_shape: Any, option
             assert kept is not None
             with conv_choice.forced(way):
                 assert np.array_equal(dispatch.backward(plan, dy, kept, want=(False, True, False))[1], expected[1]), way
+
+
+@pytest.mark.parametrize("way", ["planes", "depthwise planes", "sub-pixel"])
+def test_what_is_no_candidate_cannot_be_forced(way: str) -> None:
+    plan = plan_of((2, 8, 20, 20), (16, 8, 3, 3), padding=1)
+    x, w = np.ones((2, 8, 20, 20), np.float32), np.ones((16, 8, 3, 3), np.float32)
+    possible = conv_choice.candidates("gather", relation(plan, False), 2, True, settings.current().winograd)
+    with astride.use(backend="cpu"), conv_choice.forced(way), pytest.raises(ArgumentError) as caught:
+        dispatch.forward(plan, x, w)
+    assert way not in possible and all(name in str(caught.value) for name in (way, *possible))
 
 
 def test_measured_and_remembered(folder: Path) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ... import settings
+from ...errors import ArgumentError
 from . import (
     conv_cost,
     conv_few,
@@ -183,8 +184,26 @@ def weighing(relation: Relation, images: int, first: bool) -> str:
 
 
 def _chosen(kind: str, relation: Relation, images: int, first: bool) -> str:
-    now = settings.current()
-    return _forced.get() or _decided(kind, relation, images, first, now.winograd, now.tuned)
+    now, name = settings.current(), _forced.get()
+    way = next((way for way in KINDS[kind] if way.name == name), None)
+    if way is not None:
+        return _allowed(way, kind, relation, images, first, now.winograd)
+    return _decided(kind, relation, images, first, now.winograd, now.tuned)
+
+
+@lru_cache(maxsize=2048)
+def _allowed(way: Way, kind: str, relation: Relation, images: int, first: bool, most: int) -> str:
+    """The name of a way that is forced. Raises ArgumentError if it is no candidate: its kernel would read what is not there."""
+    possible = candidates(kind, relation, images, first, most)
+    if way.name not in possible:
+        raise ArgumentError(
+            "this way cannot compute the convolution",
+            given={"way": way.name},
+            required=f"one of {', '.join(possible)}",
+            because=way.declines(Situation(relation, images, first, most)) or "nothing is to be computed",
+            operator="conv",
+        )
+    return way.name
 
 
 @lru_cache(maxsize=2048)
@@ -246,7 +265,8 @@ def described(key: str) -> str:
 
 @contextmanager
 def forced(name: str) -> Iterator[None]:
-    """Take this way, which must be among the candidates, whatever was decided: for measuring it."""
+    """Take this way whatever was decided, for measuring it: for y and the gradient of x, or for that of the weights, whichever
+    have a way of this name. Where it is no candidate ArgumentError is raised."""
     token = _forced.set(name)
     try:
         yield
