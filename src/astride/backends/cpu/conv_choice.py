@@ -34,6 +34,8 @@ from . import (
     depthwise_moved,
     depthwise_weights,
     depthwise_weights_first,
+    depthwise_whole,
+    depthwise_whole_weights,
     winograd,
 )
 from .conv_cost import Situation, Work
@@ -81,6 +83,12 @@ def _planar_weights(s: Situation) -> str | None:
     return None if takes else "groups have several channels, windows many taps, or columns fill no lanes"
 
 
+def _whole_weights(s: Situation) -> str | None:
+    if not s.first:
+        return "channels come last"
+    return None if depthwise_whole_weights.takes(s.relation) else NO_PLANES
+
+
 def _slabs(s: Situation) -> str | None:
     if not s.first and not conv_slabs.crowded(s.relation):
         return "channels come last, and pixels do not crowd the cache"
@@ -120,12 +128,19 @@ def _columns_weights(s: Situation) -> str | None:
 
 
 NO_ROWS = "groups have many channels, or rows of windows are short or wide"
+NO_PLANES = "groups have several channels, or planes are too large to be written out"
 GATHER = (
     Way(
         "planes",
         "single pixels: products of matrices whose rows are planes",
         _planar(conv_planes.takes, "windows are no single pixels"),
         conv_cost.planes,
+    ),
+    Way(
+        "depthwise whole",
+        "each channel by itself, small planes written out",
+        _planar(depthwise_whole.takes, NO_PLANES),
+        conv_cost.depthwise_whole_planes("depthwise whole"),
     ),
     Way(
         "depthwise planes",
@@ -151,6 +166,12 @@ GATHER = (
 
 WEIGHTS = (
     Way("winograd", "Winograd's form", lambda s: winograd.declines(s.relation, s.winograd), conv_cost.weights_winograd),
+    Way(
+        "depthwise whole",
+        "each channel by itself, small planes written out",
+        _whole_weights,
+        conv_cost.depthwise_whole_planes("weights depthwise whole"),
+    ),
     Way(
         "depthwise planes",
         "each channel by itself, columns of a plane as lanes",

@@ -29,6 +29,7 @@ from . import (
     conv_subpixel,
     conv_weights,
     conv_weights_packed,
+    depthwise_whole,
     winograd,
 )
 from .conv_gather import Relation
@@ -241,6 +242,16 @@ def depthwise(name: str) -> Callable[[Situation], Work]:
             vectors, begun = rows * wide * -(-r.outputs // lanes), rows * -(-r.outputs // lanes)
         cycles = vectors * r.taps * of_group / kind().fma
         return Work(name, cycles, begun, s.images * sum(_bytes(r)), _far(s))
+
+    return predicted
+
+
+def depthwise_whole_planes(name: str) -> Callable[[Situation], Work]:
+    """Of depthwise_whole.py and depthwise_whole_weights.py: a plane is what is begun, and it is what the nearest cache holds."""
+
+    def predicted(s: Situation) -> Work:
+        planes = s.images * s.relation.outputs
+        return Work(name, planes * depthwise_whole.products(s.relation) / kind().fma, planes, 0, _far(s))
 
     return predicted
 

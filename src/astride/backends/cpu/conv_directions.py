@@ -38,6 +38,8 @@ from . import (
     depthwise_moved,
     depthwise_weights,
     depthwise_weights_first,
+    depthwise_whole,
+    depthwise_whole_weights,
     winograd,
     winograd_weights,
 )
@@ -50,6 +52,7 @@ from .kept import kept
 
 PLANAR = {
     "planes": conv_planes,
+    "depthwise whole": depthwise_whole,
     "depthwise planes": depthwise_first,
     "depthwise moved": depthwise_moved,
     "few outputs": conv_few,
@@ -266,6 +269,8 @@ def _weights_gradient(how: Relation, a: Array, c: Array, shape: Shape, first: bo
     if way == "winograd":
         tile = winograd.tile_of(how, settings.current().winograd)
         return winograd_weights.weights_gradient(how, a, c, shape, tile, first)
+    if way == "depthwise whole":
+        return depthwise_whole_weights.weights_gradient(how, a, c, shape)
     if way == "depthwise planes":
         return depthwise_weights_first.weights_gradient(how, a, c, shape)
     if way == "depthwise":

@@ -122,12 +122,12 @@ def correlate(spec: Planar, machine: Machine) -> str:
             number = image * get["channels"] + channel
             plane.add(f.at(f.a, number * get["x_plane"]), f.at(f.b, number * get["y_plane"]), get, groups, blocks)
         for tap in range(taps):
-            total = _added_up(f, f.load(kind, f.at(totals, tap * size(kind))), lanes)
+            total = added_up(f, f.load(kind, f.at(totals, tap * size(kind))), lanes)
             f.store(total, f.at(f.d, (unit * taps + tap) * spec.bytes))
     return module(f)
 
 
-def _added_up(f: Function, value: Value, lanes: int) -> Value:
+def added_up(f: Function, value: Value, lanes: int) -> Value:
     """The sum of all lanes, halves added until one is left."""
     while lanes > 1:
         lanes //= 2
