@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,18 @@ import numpy.typing as npt
 import pytest
 
 import astride
-from astride.backends.cpu import conv_gather, conv_planar, conv_planes, conv_slabs, depthwise_first, depthwise_last, depthwise_moved
+from astride.backends.cpu import (
+    conv_gather,
+    conv_planar,
+    conv_planes,
+    conv_slabs,
+    depthwise_first,
+    depthwise_last,
+    depthwise_moved,
+)
 from astride.backends.cpu.conv_directions import relation
 from astride.backends.cpu.conv_pack import packed, packed_bias
+from astride.backends.cpu.ending import bits, given
 from astride.backends.epilogue import RECTIFIED, Epilogue
 from astride.dispatch import forward
 
@@ -120,6 +130,18 @@ def test_a_residual_of_any_strides(layout: str) -> None:
     out = np.empty(plain.shape[::-1], "float32").T
     forward(plan, x, w, b, out=out, backend="cpu", residual=residual)
     assert np.array_equal(out, plain + residual, equal_nan=True)
+
+
+@pytest.mark.parametrize("epilogue", [None, Epilogue(slope=0.5)])
+def test_what_sums_begin_with_lives_as_long_as_the_call(epilogue: Epilogue | None) -> None:
+    """It may be a copy that nobody else has, as of a bias of any strides."""
+    bias, y = np.arange(8, dtype=np.float32)[::2].copy(), np.zeros(4, np.float32)
+    alive, how = weakref.ref(bias), bits(epilogue)
+    begin, memory = given(how, bias, epilogue, None, y)
+    del bias
+    assert begin and alive() is not None
+    del memory
+    assert alive() is None
 
 
 def test_a_residual_must_fit() -> None:

@@ -52,12 +52,12 @@ def _numbers(epilogue: Epilogue) -> tuple[int, ...]:
 
 def given(
     how: int, begin: Array, epilogue: Epilogue | None, residual: Array | None = None, y: Array | None = None
-) -> tuple[int, Array]:
+) -> tuple[int, tuple[Array, ...]]:
     """The address of what sums begin with, or of a block with that address and the numbers; and what must live as long."""
     if not how & NUMBERS:
-        return address_of(begin), begin
+        return address_of(begin), (begin,)
     made = np.array([address_of(begin), *words(epilogue, residual, y)], np.int64)
-    return address_of(made), made
+    return address_of(made), (made, begin)
 
 
 def opened(f: Function, how: Value, place: Value) -> tuple[Value, Value]:
