@@ -155,6 +155,28 @@ def test_half_types_overflow_quietly() -> None:
     assert y.tolist() == [[[60000, np.inf]]]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("layout", ["channels_first", "channels_last"])
+@pytest.mark.parametrize(("groups", "kernel"), [(40, 3), (1, 3), (1, 1)])
+def test_gradients_of_infinities_are_quiet(groups: int, kernel: int, layout: str) -> None:
+    """Sums of images are added up at the end: infinities of both signs make NaN, without a warning."""
+    shape = (20, 40, 20, 20) if layout == "channels_first" else (20, 20, 20, 40)
+    x, w = np.ones(shape, "float32"), np.ones((40, 40 // groups, kernel, kernel), "float32")
+    y, pull = astride.vjp(astride.conv, x, w, np.zeros(40, "float32"), groups=groups, layout=layout, backend="cpu")
+    dy = np.ones_like(y)
+    dy[0], dy[-1] = np.inf, -np.inf
+    _, dw, db = pull(dy)
+    assert np.isnan(dw).all() and np.isnan(db).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_gradients_of_half_types_overflow_quietly() -> None:
+    x, w = np.full((1, 1, 9), 300, "float16"), np.full((1, 1, 1), 2, "float16")
+    y, pull = astride.vjp(astride.conv, x, w, np.zeros(1, "float16"), backend="cpu")
+    dx, dw, db = pull(np.full_like(y, 40000))
+    assert np.isinf(dx).all() and np.isinf(dw).all() and np.isinf(db).all()
+
+
 @pytest.mark.parametrize(("name", "instruction"), [("avx512", "vfmadd231ps"), ("neon", "fmla")])
 def test_tiles_of_other_machines(name: str, instruction: str) -> None:
     """A whole tile is computed in registers: one multiply-add for each of its vectors, and little beside them."""

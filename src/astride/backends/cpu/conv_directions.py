@@ -138,11 +138,13 @@ def backward(plan: ConvPlan, dy: Array, saved: Saved, *, want: Sequence[bool]) -
         transposed, first = plan.direction is Direction.TRANSPOSED, plan.layout is Layout.CHANNELS_FIRST
         if transposed:
             a, c = c, a
-        dw = _weights_gradient(relation(plan, transposed), a, c, w.shape, first).astype(w.dtype, copy=False)
+        with np.errstate(all="ignore"):  # what is added up or rounded there may be infinite
+            dw = _weights_gradient(relation(plan, transposed), a, c, w.shape, first).astype(w.dtype, copy=False)
     if len(want) > 2 and want[2]:
         first = plan.layout is Layout.CHANNELS_FIRST
         axes = (0, *range(2, dy.ndim)) if first else tuple(range(dy.ndim - 1))
-        db = dy.astype(computed(plan), copy=False).sum(axis=axes).astype(x.dtype, copy=False)
+        with np.errstate(all="ignore"):
+            db = dy.astype(computed(plan), copy=False).sum(axis=axes).astype(x.dtype, copy=False)
     return (dx, dw, db)
 
 
