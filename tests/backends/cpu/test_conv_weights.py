@@ -12,7 +12,8 @@ import astride
 from astride import dispatch
 from astride.backends.cpu import conv_choice, conv_weights_packed
 from astride.backends.cpu.conv_directions import relation
-from astride.backends.cpu.conv_pack import packed, unpack
+from astride.backends.cpu.conv_pack import packed
+from astride.backends.cpu.conv_unpack import unpack
 
 Array = NDArray[Any]
 
@@ -82,11 +83,25 @@ def test_chunks_that_do_not_fit_are_declined() -> None:
     assert conv_weights_packed.takes(relation(near, False), 1)
 
 
+UNPACKED = [
+    ((40, 3, 3, 5), 1),
+    ((6, 2, 1, 1), 3),
+    ((64, 16, 2, 2), 1),
+    ((7, 1, 3, 1), 7),
+    ((34, 70, 3, 3), 1),
+    ((33, 2, 20, 20), 1),
+    ((64, 3, 40, 35), 1),
+]
+"""Weights, and groups: few and many channels, runs shorter than a vector, more taps than a stage has places for."""
+
+
+@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize(("shape", "groups"), [((40, 3, 3, 5), 1), ((6, 2, 1, 1), 3), ((64, 16, 2, 2), 1), ((7, 1, 3, 1), 7)])
-def test_unpacking_is_packing_back(shape: tuple[int, ...], groups: int, flip: bool) -> None:
-    plan = astride.plan("conv", (1, shape[1] * groups, 9, 9), w_shape=shape, groups=groups, flip=flip)
-    how = relation(plan, False)
+@pytest.mark.parametrize(("shape", "groups"), UNPACKED)
+def test_unpacking_is_packing_back(shape: tuple[int, ...], groups: int, flip: bool, turned: bool) -> None:
+    size = max(shape)
+    plan = astride.plan("conv", (1, shape[1] * groups, size, size), w_shape=shape, groups=groups, flip=flip)
+    how = relation(plan, turned)
     w = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     once = packed(how, w)
     back = np.empty_like(w)

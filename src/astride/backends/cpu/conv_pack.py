@@ -1,10 +1,9 @@
-"""Weights and bias in the order in which tiles read them, and sums in that order as weights. Packed weights are made anew for
-every call, since parameters change, and through views that nobody here knows of; but for those that cannot (kept.py)."""
+"""Weights and bias in the order in which tiles read them. Packed weights are made anew for every call, since parameters change,
+and through views that nobody here knows of; but for those that cannot (kept.py)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -31,9 +30,6 @@ channels with their taps at once, or the taps of one (swapped weights). The pack
 swapped weights the input channels that are one unit, for all outputs, so that w is read as it lies; 0 of others, of which a unit
 is a vector of outputs. How many vectors of outputs there are."""
 
-SETS, SET = 13, 14
-"""More fields of `unpack`: how many sets of packed numbers are added up, and the bytes of one."""
-
 TAKEN = 1 << 14
 """Numbers that a thread packs at once, at least."""
 
@@ -43,7 +39,14 @@ NEAR, FEW = 16, 4
 
 def packed(relation: Relation, w: Array) -> Array:
     """Contiguous weights as (groups, blocks, taps, inputs, lanes), zeros behind the last channel; made once if frozen."""
-    return kept(w, ("packed", relation), lambda: _packed(relation, w))
+    return kept(w, ("packed", form_of(relation)), lambda: _packed(relation, w))
+
+
+@lru_cache(maxsize=512)
+def form_of(relation: Relation) -> Hashable:
+    """All that packed weights depend on beside the weights. Relations over images of other sizes share them, and so do bands of
+    one: else each would keep its own."""
+    return (relation.dtype, *relation.packed_shape, *relation.parts, relation.swapped, relation.flip, relation.depthwise)
 
 
 def _packed(relation: Relation, w: Array) -> Array:
@@ -65,26 +68,11 @@ def packed_bias(relation: Relation, b: Array | None, dtype: np.dtype[Any]) -> Ar
     return out
 
 
-def unpack(relation: Relation, sums: Array, w: Array) -> None:
-    """Into contiguous weights w the sum, in order, of sets of packed numbers (sets, groups, blocks, taps, inputs, lanes)."""
-    address, geometry = _unpacking(relation, len(sums))
-    units = _units(relation)
-    each = sums.size // units
-    run(address, geometry.address, address_of(w), address_of(sums), 0, 0, units, max(TAKEN // each, 1))
-
-
 @lru_cache(maxsize=512)
 def _schedule(relation: Relation) -> tuple[int, Geometry]:
     spec = relation.spec
     (address,) = functions("conv_pack", spec, lambda: pack(spec, machine()), ("pack",))
     return address, Geometry(_fields(relation), [])
-
-
-@lru_cache(maxsize=512)
-def _unpacking(relation: Relation, sets: int) -> tuple[int, Geometry]:
-    spec = relation.spec
-    (address,) = functions("conv_unpack", spec, lambda: unpacker(spec, machine()), ("unpack",))
-    return address, Geometry([*_fields(relation), sets, math.prod(relation.packed_shape) * spec.bytes], [])
 
 
 def _fields(relation: Relation) -> list[int]:
@@ -115,25 +103,8 @@ def _units(relation: Relation) -> int:
 def pack(spec: Contraction, machine: Machine) -> str:
     """The module of `pack`: a is w, b the packed weights; units are (group, block, vector of its output channels), or NEAR input
     channels of every group."""
-    return _mover("pack", spec, machine, _blocks, _one_by_one, _short)
-
-
-def unpacker(spec: Contraction, machine: Machine) -> str:
-    """The module of `unpack`: a is w, b the first set of packed numbers; units as those of `pack`."""
-    return _mover("unpack", spec, machine, _blocks_back, _one_by_one_back, None)
-
-
-def _mover(
-    name: str,
-    spec: Contraction,
-    machine: Machine,
-    blocks: Callable[..., None],
-    one_by_one: Callable[..., None],
-    short: Callable[..., None] | None,
-) -> str:
-    """The walk that both directions share. `short` is for runs shorter than a vector, of as many channels as one has."""
-    f, block, width = kernel_function(name), spec.block(machine), spec.lanes(machine)
-    get = [f.field(f.geometry, k) for k in range(13 if name == "pack" else 15)]
+    f, block, width = kernel_function("pack"), spec.block(machine), spec.lanes(machine)
+    get = [f.field(f.geometry, k) for k in range(13)]
     vectors, kind = spec.vectors(machine), vector(width, spec.kind)
     by_rows = get[ROWS].ne(0)
     with f.loop(f.begin, f.end) as unit:
@@ -149,15 +120,11 @@ def _mover(
             with f.loop(start, stop) as outer:
                 row, place = f.at(w, outer * get[OUTER_STEP]), f.at(there, outer * (block * spec.bytes))
                 with f.when(whole, likely=True) as ragged:
-                    blocks(f, spec, kind, get, row, place, block)
-                    with ragged.otherwise():
-                        if short is None:
-                            one_by_one(f, spec, kind, get, row, place, block, rest)
-                        else:
-                            with f.when(rest.eq(width) & get[RUN].eq(get[TAPS])) as few:
-                                short(f, spec, kind, get, row, place)
-                                with few.otherwise():
-                                    one_by_one(f, spec, kind, get, row, place, block, rest)
+                    _blocks(f, spec, kind, get, row, place, block)
+                    with ragged.otherwise(), f.when(rest.eq(width) & get[RUN].eq(get[TAPS])) as few:
+                        _short(f, spec, kind, get, row, place)
+                        with few.otherwise():
+                            _one_by_one(f, spec, kind, get, row, place, block, rest)
     return module(f)
 
 
@@ -199,37 +166,3 @@ def _one_by_one(
             f.store(f.load(spec.kind, f.at(source, lane * get[OUTPUT])), f.at(here, lane * spec.bytes))
         with f.loop(rest, lanes(kind)) as lane:
             f.store(f.value(spec.kind, 0), f.at(here, lane * spec.bytes))
-
-
-def _blocks_back(f: Function, spec: Contraction, kind: str, get: list[Value], w: Value, place: Value, block: int) -> None:
-    """`_blocks`, the other way."""
-    count, row = lanes(kind), block * spec.bytes
-    with f.loop(0, get[RUN], count) as at:
-        first = f.smaller(at, get[RUN] - count)
-        tap, channel = first % get[TAPS], first // get[TAPS]
-        columns = []
-        for _ in range(count):
-            columns.append(_summed(f, kind, get, f.at(place, tap * get[TAP] + channel * row)))
-            tap = tap + 1
-            end = tap.eq(get[TAPS])
-            tap, channel = f.select(end, 0, tap), f.select(end, channel + 1, channel)
-        for i, values in enumerate(transposed(f, columns)):
-            f.store(values, f.at(w, get[OUTPUT] * i + first * spec.bytes))
-
-
-def _one_by_one_back(
-    f: Function, spec: Contraction, kind: str, get: list[Value], w: Value, place: Value, block: int, rest: Value
-) -> None:
-    """`_one_by_one`, the other way."""
-    with f.loop(0, get[RUN]) as at:
-        here = f.at(place, at % get[TAPS] * get[TAP] + at // get[TAPS] * (block * spec.bytes))
-        with f.loop(0, rest) as lane:
-            f.store(_summed(f, spec.kind, get, f.at(here, lane * spec.bytes)), f.at(w, lane * get[OUTPUT] + at * spec.bytes))
-
-
-def _summed(f: Function, kind: str, get: list[Value], place: Value) -> Value:
-    """What all sets have at a place, added up."""
-    total = f.variable(kind, f.load(kind, place))
-    with f.loop(1, get[SETS]) as k:
-        total.set(total.get() + f.load(kind, f.at(place, k * get[SET])))
-    return total.get()

@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plan import Shape, StridedAxis
+from .. import memory
 from ..protocol import Array
 from .cache import functions
 from .contraction import NEST, Contraction, Tiles
 from .conv_gather import Relation, strides, three
-from .conv_pack import unpack
+from .conv_unpack import unpack
 from .conv_windows import classes_of
 from .ir import Function, Value, module
+from .ir_types import vector
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
@@ -73,9 +75,9 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Ar
     """w[j] = sum_i a[i*s - p + j*d] b[i], of this shape, from contiguous a (N, *size, inputs) and b (N, *out, outputs)."""
     if not (a.size and b.size and math.prod(shape)):
         return np.zeros(shape, a.dtype)
-    dw = np.empty(shape, a.dtype)
+    dw = memory.empty(shape, a.dtype)
     found = schedule(relation, len(a))
-    sums = np.zeros((found.sums, *relation.packed_shape), a.dtype)
+    sums = memory.empty((found.sums, *relation.packed_shape), a.dtype)
     zeros = np.zeros(relation.packed_shape[-1], a.dtype)
     run(
         found.address,
@@ -208,6 +210,7 @@ def correlate(spec: Contraction, machine: Machine) -> str:
         b = f.at(f.b, group * get[B_GROUP] + number * width)
         c = f.at(f.d, sums * get[SUMS] + block * get[PANEL])
         lanes = f.smaller(get[OUTPUTS] - number * tiles.block, f.value("i64", tiles.block))
+        clear(f, spec, tiles.lanes, c, get[PANEL])
         place = f.at(bounds, sums * 8)
         with f.loop(f.load("i64", place), f.load("i64", f.at(place, 8))) as chunk, f.loop(0, get[ENTRIES]) as entry:
             row = f.at(entries, entry * (8 * ENTRY))
@@ -215,6 +218,12 @@ def correlate(spec: Contraction, machine: Machine) -> str:
             count = f.load("i64", f.at(row, 8 * (ENTRY - 1)))
             add_entry(f, tiles, steps, ranges, row, places, (a, b, c), lanes, f.c, count)
     return module(f, *tiles.functions)
+
+
+def clear(f: Function, spec: Contraction, width: int, sums: Value, size: Value) -> None:
+    """Make so many bytes of sums, which are whole vectors, zero: here, where they stay in the cache."""
+    with f.loop(0, size, width * spec.bytes) as at:
+        f.store(f.value(vector(width, spec.kind), 0), f.at(sums, at))
 
 
 def box_ranges(f: Function, chunk: Value, entry: Value) -> list[tuple[Value, Value]]:

@@ -16,14 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ...plan import Shape, StridedAxis
+from .. import memory
 from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import Contraction, Tiles, mask_below
 from .conv_gather import Relation, strides
 from .conv_move import mover
-from .conv_pack import unpack
-from .conv_weights import CHUNK, ENTRY, SUMS_BYTES, UNITS, Numbers, add_entry, box_ranges, entries_of, few_inputs
+from .conv_unpack import unpack
+from .conv_weights import CHUNK, ENTRY, SUMS_BYTES, UNITS, Numbers, add_entry, box_ranges, clear, entries_of, few_inputs
 from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine, machine
@@ -94,15 +95,15 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, first
     """As conv_weights.weights_gradient, from contiguous arrays whose channels are `first`, or last."""
     if not (a.size and b.size and math.prod(shape)):
         return np.zeros(shape, a.dtype)
-    dw = np.empty(shape, a.dtype)
+    dw = memory.empty(shape, a.dtype)
     found = schedule(relation, len(a), first)
-    sums = np.zeros((found.sums, *relation.packed_shape), a.dtype)
+    sums = memory.empty((found.sums, *relation.packed_shape), a.dtype)
     zeros = np.zeros(relation.packed_shape[-1], a.dtype)
-    block, memory = slots.block(found.slot, found.units, address_of(zeros))
+    block, scratch = slots.block(found.slot, found.units, address_of(zeros))
     places = (address_of(a), address_of(b), address_of(block), address_of(sums))
     run(found.address, found.geometry.address, *places, found.units, 1)
     unpack(relation, sums, dw)
-    del memory
+    del scratch
     return dw
 
 
@@ -211,6 +212,7 @@ def correlate(spec: Contraction, machine: Machine, first: bool) -> str:
         group, sums = rest % get["groups"], rest // get["groups"]
         end = f.smaller(start + get["part"], get["blocks"])
         c = f.at(f.d, sums * get["sums"] + group * get["blocks"] * get["panel"])
+        clear(f, spec, tiles.lanes, f.at(c, start * get["panel"]), (end - start) * get["panel"])
         place = f.at(bounds, sums * 8)
         with f.loop(f.load("i64", place), f.load("i64", f.at(place, 8))) as index:
             chunk = f.at(chunks, index * (8 * SLAB))

@@ -24,7 +24,7 @@ from .contraction import prefetch
 from .conv_gather import Relation
 from .conv_layout import channels_last
 from .conv_move import mover
-from .conv_pack import unpack
+from .conv_unpack import unpack
 from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine, machine
