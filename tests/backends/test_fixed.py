@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import astride
-from astride.backends.cpu import kept
+from astride.backends.cpu import conv_choice, kept
 from astride.backends.fixed import is_frozen, owner
 
 
@@ -82,4 +83,23 @@ def test_quantised_weights_are_kept_too() -> None:
     for _ in range(2):
         y = astride.conv_integer(x, fixed, w_zero_point=7, backend="cpu")
         assert np.array_equal(y, astride.conv_integer(x, w, w_zero_point=7, backend="reference"))
-    assert kept.counted()[0] == before + 2
+    assert kept.counted()[0] == before + 1, "with the sums of each output channel behind them"
+
+
+@pytest.mark.parametrize("way", ["tiles", "slabs", "planes", "sub-pixel", "winograd", "quads"])
+def test_images_of_all_sizes_share_what_is_kept(way: str) -> None:
+    """Weights are packed once, not once for each size that comes along."""
+    rng = np.random.default_rng(1)
+    kernel = {"planes": 1, "sub-pixel": 2}.get(way, 3)
+    operator: Any = {"sub-pixel": astride.conv_transpose, "quads": astride.conv_integer}.get(way, astride.conv)
+    options: dict[str, Any] = {"stride": 2} if way == "sub-pixel" else {}
+    dtype = np.int8 if way == "quads" else np.float32
+    w = astride.frozen(rng.integers(-3, 4, (6, 6, kernel, kernel)).astype(dtype))
+    counts = []
+    for size in (5, 8, 11):
+        x = rng.integers(-3, 4, (1, 6, size, size + 1)).astype(dtype)
+        expected = operator(x, w, backend="reference", **options)
+        with contextlib.nullcontext() if way == "quads" else conv_choice.forced(way):
+            assert np.array_equal(operator(x, w, backend="cpu", **options), expected)
+        counts.append(kept.counted()[0])
+    assert counts == counts[:1] * 3

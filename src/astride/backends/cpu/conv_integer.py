@@ -12,7 +12,7 @@ where sum w is known before, and sum x is needed only where some q is not 0. Wha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -75,7 +75,7 @@ def _compute(plan: IntegerConvPlan, x: Array, w: Array, others: Sequence[Array |
     """Contiguous y from contiguous x; `others` are the plan's further roles."""
     threads = settings.threads()
     way = prepared(plan, 1 if threads == 1 else -(-UNITS * threads // len(x)))
-    weights = kept(w, ("quads", way.packing), lambda: _weights(plan, w))
+    weights = kept(w, ("quads", way.packing.form), lambda: _weights(plan, w))
     totals = weights[weights.size - 4 * plan.out_channels :].tobytes()
     given = _given(way.packing, totals, *[None if a is None else a.tobytes() for a in others])
     if given is None:
@@ -104,12 +104,13 @@ def _in_steps(plan: IntegerConvPlan, x: Array, w: Array, others: Sequence[Array 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Packing:
-    """How numbers of output channels lie for the kernel of a plan. Equal to itself only."""
+    """How numbers of output channels lie for the kernel of a plan; all that packed weights depend on. Equal to itself only."""
 
     plan: IntegerConvPlan
     spec: Integers
     cut: Cut
     shape: tuple[int, int, int, int, int]
+    form: tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,7 +123,9 @@ class Prepared:
 
 @lru_cache(maxsize=512)
 def _packing(plan: IntegerConvPlan) -> Packing:
-    return Packing(plan, spec_of(plan), cut_of(plan), shape_of(plan))
+    spec, cut, shape = spec_of(plan), cut_of(plan), shape_of(plan)
+    form = (plan.w_dtype, spec.alone, *shape, cut.inputs, cut.outputs, cut.axes[2].kernel if cut.run else 1)
+    return Packing(plan, spec, cut, shape, form)
 
 
 @lru_cache(maxsize=512)

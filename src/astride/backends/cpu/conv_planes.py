@@ -107,7 +107,7 @@ def compute(
         begin = address_of(block)
     else:
         begin, memory = given(how, found.zeros, epilogue, residual, y)
-    rows = kept(w, ("planes", relation), lambda: _rows(relation, w))
+    rows = kept(w, ("planes", relation.parts, relation.swapped), lambda: _rows(relation, w))
     run(found.address, found.geometry.address, address_of(rows), address_of(x), begin, address_of(y), units, found.taken)
     del memory
 

@@ -20,7 +20,7 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from . import conv_gather, conv_slabs
 from .conv_gather import Relation
-from .conv_pack import packed, packed_bias
+from .conv_pack import form_of, packed, packed_bias
 from .kept import kept
 from .machine import machine
 
@@ -103,7 +103,8 @@ def compute_last(
 def _prepared(relation: Relation, w: Array, b: Array | None, *, first: bool) -> tuple[Relation, Array, Array]:
     """The folded relation, its packed weights, and its packed bias."""
     how, phases = folded(relation, first), relation.axes[-1].input_dilation
-    weights = kept(w, ("sub-pixel", how), lambda: packed(how, arranged(relation, w, first)))
+    form = (form_of(how), phases, relation.swapped, relation.flip, first)
+    weights = kept(w, ("sub-pixel", form), lambda: packed(how, arranged(relation, w, first)))
     if b is not None:
         b = np.repeat(b, phases) if first else np.tile(b, phases)
     return how, weights, packed_bias(how, b, weights.dtype)

@@ -21,6 +21,7 @@ from . import conv_gather, slots
 from .cache import functions
 from .conv_gather import Relation
 from .conv_layout import channels_last
+from .conv_pack import form_of
 from .ending import bits, words
 from .ir import module
 from .kept import kept
@@ -102,7 +103,7 @@ def schedule(relation: Relation, images: int, tile: int, first: bool) -> Schedul
 
 def _transformed(relation: Relation, packed: Array, tile: int) -> Array:
     """The weights in Winograd's form, made once if they cannot change."""
-    return kept(packed, ("winograd", relation, tile), lambda: transformed_weights(relation, packed, tile))
+    return kept(packed, ("winograd", form_of(relation), tile), lambda: transformed_weights(relation, packed, tile))
 
 
 def compute(
