@@ -24,6 +24,7 @@ from . import (
     conv_planar,
     conv_planar_weights,
     conv_planes,
+    conv_short,
     conv_slabs,
     conv_subpixel,
     conv_tuned,
@@ -112,6 +113,12 @@ def _columns(s: Situation) -> str | None:
     return None if takes else "pixels are stretched, or rows do not fit into scratch memory"
 
 
+def _short(s: Situation) -> str | None:
+    if s.first:
+        return "channels come first"
+    return None if conv_short.takes(s.relation) else "there are several groups, or sums are long"
+
+
 def _packed(s: Situation) -> str | None:
     return None if conv_weights_packed.takes(s.relation, s.images) else "chunks do not fit into scratch memory"
 
@@ -160,6 +167,7 @@ GATHER = (
     Way("few outputs", "direct sums of products, columns of one phase as lanes", _few, conv_cost.few),
     Way("columns", "direct sums of products, columns of a plane as lanes", _columns, conv_cost.columns),
     Way("slabs", "direct sums of products, x packed in slabs", _slabs, conv_cost.slabs),
+    Way("short", "direct sums of few products, all channels of a few pixels at once", _short, conv_cost.short),
     Way("tiles", "direct sums of products", lambda s: None, conv_cost.tiles),
 )
 """How y and the gradient of x are computed; of ways that probably take as long, the first."""

@@ -132,6 +132,16 @@ def tiles(s: Situation) -> Work:
     return Work(name, products, groups * float(begun.sum()), moved + _packed(r), far)
 
 
+def short(s: Situation) -> Work:
+    """Of conv_short.py: tiles as those of conv_gather.py, which read all weights one after the other."""
+    r = s.relation
+    windows, taps, _ = _classes(r)
+    terms, begun = _tiles(r, s.images * windows, r.outputs)
+    weights = math.prod(r.packed_shape) * r.spec.bytes
+    again = 0.0 if weights <= NEAR else float(begun.sum()) / r.blocks * weights
+    return Work("short", r.inputs * float((terms * taps).sum()), float(begun.sum()), again + _packed(r), _far(s))
+
+
 def columns(s: Situation) -> Work:
     """Of conv_planar.py: rows are output channels and lanes columns; padding is multiplied, x packed and y written in place.
     Every unit reads all weights."""

@@ -29,6 +29,7 @@ from . import (
     conv_planar,
     conv_planar_weights,
     conv_planes,
+    conv_short,
     conv_slabs,
     conv_subpixel,
     conv_weights_matrix,
@@ -261,6 +262,8 @@ def _channels_last(
         winograd.compute(how, x, weights, bias, y, tile, epilogue=epilogue, residual=residual)
     elif way == "slabs":
         conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual, first=False)
+    elif way == "short":
+        conv_short.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
     else:
         compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
 

@@ -143,13 +143,14 @@ def strides(sizes: Sequence[int], pixel: int) -> list[int]:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     """How a relation is computed over so many images; `how` is for the tiles."""
-    spec, block = replace(relation.spec, announce=not relation.depthwise), relation.spec.block(machine())
+    block, tail = relation.spec.block(machine()), relation.spec.ending(relation.parts[2], machine())
+    spec = replace(relation.spec, announce=not relation.depthwise, tail=tail)
     (address,) = functions("conv_gather", spec, lambda: gather(spec, machine()), ("gather",))
     groups, inputs, outputs = relation.parts
     x_pixel = relation.inputs * spec.bytes
     table = classes_table(relation, pitch(x_pixel) if relation.spreads else x_pixel, relation.outputs * spec.bytes)
     pixels = images * table[:, WINDOWS : WINDOWS + 3].prod(1)
-    _join(table, images)
+    join(table, images)
     blocks = relation.blocks * groups
     chunks = _chunks(pixels, _unit_pixels(relation, int(pixels.sum()) * blocks), spec.rows(machine())[0])
     panel = relation.taps * inputs * block * spec.bytes
@@ -224,7 +225,7 @@ def classes_table(relation: Relation, x_pixel: int, y_pixel: int) -> Numbers:
     return table
 
 
-def _join(table: Numbers, images: int) -> None:
+def join(table: Numbers, images: int) -> None:
     """Make rows, depths and images that follow each other in x and in y one row."""
     a, c, width = table[:, A_STEPS:], table[:, C_STEPS:], table[:, WINDOWS + 2]
     joined = np.ones(len(table), bool)
@@ -343,7 +344,7 @@ class Walk:
         self.advance(count=count)
         return a, c
 
-    def advance(self, level: int = 0, count: int = 1) -> None:
+    def advance(self, level: int = 0, count: Value | int = 1) -> None:
         """To the next pixel, or one further of the same row; at the end of a row, or of more, to the next of those."""
         f, (a_step, c_step) = self.f, self.steps[level]
         self._move(a_step * count, c_step * count)
