@@ -215,7 +215,7 @@ def weights_tiles(s: Situation) -> Work:
     moved = s.images * sum(_bytes(r)) if s.first else 0
     chunks, merged = len(conv_weights._chunks(r, s.images)), conv_weights.few_inputs(r)
     rate = "lanewise weights" if r.depthwise else "weights tiles"
-    return _weights(rate, s, chunks, merged, moved, WHOLE if s.first else 1)
+    return _weights(rate, s, chunks, merged, moved, WHOLE if s.first else 1, 1 if r.depthwise else r.blocks)
 
 
 def weights_packed(s: Situation) -> Work:
@@ -223,7 +223,7 @@ def weights_packed(s: Situation) -> Work:
     r, cut = s.relation, conv_weights_packed._cut(s.relation, s.images)
     x, y = _bytes(r)
     parts = -(-r.blocks // conv_weights_packed._part(r))
-    return _weights("weights packed", s, len(cut.chunks), cut.merged, s.images * (parts * x + y), 0)
+    return _weights("weights packed", s, len(cut.chunks), cut.merged, s.images * (parts * x + y), 0, parts)
 
 
 def weights_winograd(s: Situation) -> Work:
@@ -266,9 +266,9 @@ def depthwise_whole_planes(name: str) -> Callable[[Situation], Work]:
     return predicted
 
 
-def _weights(rate: str, s: Situation, chunks: int, merged: bool, moved: float, times: int = 1) -> Work:
+def _weights(rate: str, s: Situation, chunks: int, merged: bool, moved: float, times: int, reads: int) -> Work:
     """Of direct gradients of weights, whose sums are read and written once a chunk; arrays pass through memory so many times, 0
-    of packed pixels, which lie close together."""
+    of packed pixels, which lie close together; and what is read so many times while it is multiplied."""
     r = s.relation
     groups, inputs, outputs = r.parts
     windows, taps, _ = _classes(r)
@@ -281,7 +281,8 @@ def _weights(rate: str, s: Situation, chunks: int, merged: bool, moved: float, t
     if times and any(n * r.spec.bytes % conv_weights_packed.ALIAS == 0 for n in (r.inputs, r.outputs)):
         products *= ALIASED
     sums = SUMS * math.prod(r.packed_shape) * r.spec.bytes
-    return Work(rate, groups * s.images * products, groups * chunks * count, moved + sums, _far(s, max(times, 1)))
+    far = _far(s, max(times, 1)) + (reads - 1) * max(s.images * _bytes(r)[0] - CACHE, 0)
+    return Work(rate, groups * s.images * products, groups * chunks * count, moved + sums, far)
 
 
 @lru_cache(None)

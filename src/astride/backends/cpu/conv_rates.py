@@ -50,8 +50,8 @@ WIDE = {
     "weights depthwise planes": Rate(1.05, 30, 0.004, 10),
     "weights depthwise whole": Rate(1.00, 40, 0.0, 8),
     "weights matrix": Rate(0.87, 250, 0.132, 14),
-    "weights packed": Rate(0.85, 250, 0.161, 8),
-    "weights tiles": Rate(0.85, 250, 0.196, 8),
+    "weights packed": Rate(0.88, 250, 0.161, 8),
+    "weights tiles": Rate(0.86, 250, 0.196, 8),
     "weights winograd": Rate(0.74, 49, 0.062, 25),
     "winograd": Rate(0.82, 195, 0.137, 25),
 }

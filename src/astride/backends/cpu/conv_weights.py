@@ -48,14 +48,15 @@ block, its first place and how many it has. A place is two numbers: bytes in a a
 CHUNK = 8
 """Numbers of a chunk: images, depths, rows and columns of b, from and to."""
 
-CHUNK_BYTES, CHUNK_PIXELS = 1 << 17, 256
+CHUNK_BYTES, CHUNK_PIXELS = 1 << 17, 512
 """About as much as a chunk has of both arrays, and pixels of b that it has at least: sums are read and written once a chunk."""
 
 NARROW = 3
 """How many times as high as wide windows must be for their columns to be the inner loop."""
 
-UNITS, SUMS_BYTES = 16, 1 << 22
-"""Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes."""
+UNITS, SUMS_BYTES = 8, 1 << 22
+"""Units that a call has at least, if it has chunks enough and their sums take no more than so many bytes: every set of sums is
+made, added to and added up, which is worth a twentieth of a product of a few hundred pixels."""
 
 MERGED_PLACES, MERGED_NUMBERS = 1 << 12, 1 << 16
 """Places of one entry, of all taps together, that are worth a table; and of all entries."""
@@ -132,7 +133,8 @@ def _chunks(relation: Relation, images: int) -> Numbers:
     pixels = max(CHUNK_BYTES // (pixel * relation.spec.bytes), CHUNK_PIXELS)
     most = []
     for size in (width, height, depth, images):
-        most.append(max(min(size, pixels), 1))
+        parts = -(-size // max(min(size, pixels), 1))
+        most.append(-(-size // parts))
         pixels //= size
     return _boxes((images, depth, height, width), most[::-1])
 

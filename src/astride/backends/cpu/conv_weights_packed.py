@@ -47,11 +47,12 @@ SLAB = CHUNK + 4
 """Numbers of a chunk: as in conv_weights.py, then its first pixel of x along the outermost axis and how many it has there, and
 the same of dy."""
 
-PIXELS, PACKED_BYTES = 256, 1 << 17
-"""Pixels of dy that a chunk has at least where there are as many, and bytes of a packed block that it has at most."""
+PIXELS, FEW_PIXELS, PACKED_BYTES = 512, 256, 1 << 17
+"""Pixels of dy that a chunk has at least where there are as many; fewer where scratch would leave the second cache; and bytes
+of a packed block that it has at most: sums are read and written once a chunk, and what chunks share of x is packed again."""
 
-MOST = (1 << 21) - (1 << 16)
-"""Bytes of scratch that a thread may need."""
+MOST, NEAR = (1 << 21) - (1 << 16), 1 << 20
+"""Bytes of scratch that a thread may need, and that stay in the second cache."""
 
 BLOCKS_BYTES, MOST_BLOCKS, FEWEST_BLOCKS = 1 << 19, 8, 4
 """Bytes of sums that a unit works on at once; blocks it has at most, and at least where windows are single pixels."""
@@ -59,7 +60,7 @@ BLOCKS_BYTES, MOST_BLOCKS, FEWEST_BLOCKS = 1 << 19, 8, 4
 ZEROS = slots.FIRST_FREE
 """The word of a call's block with the address of zeros."""
 
-ALIAS = 2048
+ALIAS = 1024
 """Bytes from pixel to pixel of which multiples leave few places of the cache."""
 
 
@@ -121,10 +122,19 @@ def _outermost(relation: Relation) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=512)
 def _cut(relation: Relation, images: int) -> Cut:
+    """Chunks as large as leave enough of them for all units."""
+    sets = -(-UNITS // (relation.parts[0] * -(-relation.blocks // _part(relation))))
+    pixels = images * math.prod(axis.out for axis in relation.axes) // sets
+    cut = _cut_into(relation, images, max(pixels, PIXELS))
+    return cut if _slot(relation, cut) <= NEAR else _cut_into(relation, images, FEW_PIXELS)
+
+
+def _cut_into(relation: Relation, images: int, pixels: int) -> Cut:
+    """Chunks of about so many pixels."""
     axis, _, y_inner = _outermost(relation)
     of, rows = _axes(relation)[axis], relation.spec.rows(machine())[0]
     block = relation.spec.block(machine()) * relation.spec.bytes
-    wanted = max(min(PIXELS, PACKED_BYTES // block) // max(y_inner, 1), 1)
+    wanted = max(min(pixels, PACKED_BYTES // block) // max(y_inner, 1), 1)
     together_images = max(min(wanted // max(of.out, 1), images), 1)
     parts = -(-of.out // min(wanted, of.out))
     step = -(-of.out // parts)
