@@ -272,8 +272,9 @@ print("well")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_while_another_thread_launches_or_compiles() -> None:
     text = """
-import threading, warnings
+import signal, threading, warnings
 from astride.backends.cpu import compiler
+from astride.backends.cpu.ir import Function, module
 warnings.simplefilter("ignore")
 stop = threading.Event()
 def busy():
@@ -289,11 +290,23 @@ for _ in range(10):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 stop.set()
 thread.join()
-with compiler._lock:  # as if the fork came while another thread compiled
+f = Function("f", a="ptr")
+f.store(f.value("i64", 1), f.a)
+code, stop = module(f), threading.Event()
+def compiling():
+    while not stop.is_set():
+        compiler.compile_object(code)
+thread = threading.Thread(target=compiling)
+thread.start()
+for _ in range(5):  # LLVM has locks of its own, which nobody would unlock in the child
     child = os.fork()
     if child == 0:
-        os._exit(4 if compiler._lock.acquire(timeout=1) else 1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        signal.alarm(20)
+        compiler.load_object(compiler.compile_object(code), ("f",))
+        os._exit(4)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+stop.set()
+thread.join()
 print("well")
 """
     assert python(text) == "well\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 from .machine import Machine, machine
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _loaded: list[Any] = []
 """Everything whose code may run stays here for the life of the process."""
 
@@ -48,18 +48,22 @@ def _optimised(text: str, m: Machine) -> tuple[Any, Any]:
     return parsed, target
 
 
+def _emitted(text: str, m: Machine, form: str) -> Any:
+    """What the target machine makes of a module, which is gone when this returns."""
+    parsed, target = _optimised(text, m)
+    return getattr(target, form)(parsed)
+
+
 def compile_object(text: str, m: Machine | None = None) -> bytes:
     """Machine code of a module, as the bytes of an object file."""
     with _lock:
-        parsed, target = _optimised(text, m or machine())
-        return bytes(target.emit_object(parsed))
+        return bytes(_emitted(text, m or machine(), "emit_object"))
 
 
 def assembly(text: str, m: Machine | None = None) -> str:
     """The assembly of a module, for people to read and tests to inspect."""
     with _lock:
-        parsed, target = _optimised(text, m or machine())
-        return str(target.emit_assembly(parsed))
+        return str(_emitted(text, m or machine(), "emit_assembly"))
 
 
 def load_object(code: bytes, names: tuple[str, ...]) -> tuple[int, ...]:
@@ -77,11 +81,6 @@ def load_object(code: bytes, names: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(int(engine.get_function_address(name)) for name in names)
 
 
-def _unlock() -> None:
-    """After a fork nobody is left who could release the lock."""
-    global _lock
-    _lock = threading.Lock()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
+    # A fork waits for who compiles: LLVM's own locks would stay locked in the child for ever.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
