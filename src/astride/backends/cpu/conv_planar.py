@@ -45,7 +45,7 @@ MOST = (1 << 21) - (1 << 16)
 UNITS = 16
 """Units that a call has at least, if that leaves them VECTORS: more would pack more rows twice."""
 
-COLUMNS = 512
+COLUMNS = 1024
 """Columns of a unit, at most."""
 
 VECTORS = 24
@@ -212,7 +212,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
 def _part(outputs: int, units: int) -> int:
     """Output channels of a unit: all of them, but where there are few units."""
     steps = -(-outputs // PART)
-    wanted = max(min(UNITS // max(2 * units, 1), steps), 1)
+    wanted = max(min(UNITS // max(units, 1), steps), 1)
     return -(-steps // wanted) * PART
 
 

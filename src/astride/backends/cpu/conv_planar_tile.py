@@ -40,7 +40,7 @@ BIAS = slots.FIRST_FREE
 
 NUMBERS_AT = BIAS + 1
 
-PHASES = (1, 2, 4)
+PHASES = (1, 2, 3, 4, 5)
 """Strides along the width whose phases are taken apart by shuffles."""
 
 
