@@ -47,12 +47,14 @@ LINE = 64
 @dataclass(frozen=True, slots=True)
 class Contraction:
     """What a tile computes with: the type of A, B and C, and whether A is a vector, not one number for all lanes. Tiles that look
-    `ahead` ask, while they compute, for what will be needed later; those that `announce` ask for C's lines."""
+    `ahead` ask, while they compute, for what will be needed later; those that `announce` ask for C's lines. With a `tail` tiles
+    with fewer numbers than others have so many half vectors side by side."""
 
     kind: str
     lanewise: bool = False
     ahead: bool = False
     announce: bool = False
+    tail: int = 0
 
     @property
     def bytes(self) -> int:
@@ -73,6 +75,14 @@ class Contraction:
     def block(self, machine: Machine) -> int:
         """Numbers a tile has side by side."""
         return self.vectors(machine) * self.lanes(machine)
+
+    def ending(self, count: int, machine: Machine) -> int:
+        """The tail for so many numbers side by side: where the last vector is at most half full, half of it is multiplied twice
+        as fast if vectors are of 64 bytes. 0 where that is not so."""
+        rest, half = count % self.block(machine), self.lanes(machine) // 2
+        halves = -(-rest // half)
+        fast = machine.vector_bytes >= 64 and machine.triple.startswith("x86") and not self.lanewise
+        return halves if fast and halves % 2 else 0
 
 
 class Tiles:
@@ -115,6 +125,9 @@ class Tiles:
                     self._ragged(f, size, lanes, arguments)
 
     def _ragged(self, f: Function, size: int, lanes: Value, arguments: tuple[Value, ...]) -> None:
+        if self.spec.tail:
+            f.call("void", self._name(size, -(-self.spec.tail // 2), True), *arguments, lanes)
+            return
         if self.vectors == 1:
             f.call("void", self._name(size, 1, True), *arguments, lanes)
             return
@@ -137,9 +150,12 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     f = Function(name, private=True, a="ptr", c="ptr", b="ptr", begin="ptr", nest="ptr", how="i64", numbers="ptr", lanes="i64")
     kind = vector(width, spec.kind)
     step = width * spec.bytes
-    masks = [mask_below(f, width, f.lanes - k * width) if masked else None for k in range(vectors)]
+    widths = [width] * (vectors - 1) + [width // 2 if masked and spec.tail else width]
+    kinds = [vector(n, spec.kind) for n in widths]
+    masks = [mask_below(f, n, f.lanes - k * width) if masked else None for k, n in enumerate(widths)]
     a, c = ([f.load("ptr", f.at(table, 8 * m)) for m in range(rows)] for table in (f.a, f.c))
-    sums = [[f.variable(kind, f.load(kind, f.at(f.begin, k * step), mask=masks[k])) for k in range(vectors)] for _ in range(rows)]
+    begin = [(kinds[k], f.at(f.begin, k * step), masks[k]) for k in range(vectors)]
+    sums = [[f.variable(kind, f.load(kind, place, mask=mask)) for kind, place, mask in begin] for _ in range(rows)]
     counts, a_steps, b_steps = ([f.load("i64", f.at(f.nest, 8 * (4 * part + k))) for k in range(4)] for part in range(3))
     add, look = f.variable("i64", f.how & ADD), _looking(f, spec, rows, vectors * step)
 
@@ -148,14 +164,18 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
         with f.when(add.get().ne(0)):
             for row, place in zip(sums, c, strict=True):
                 for k, total in enumerate(row):
-                    total.set(f.load(kind, f.at(place, k * step), mask=masks[k]) + total.get())
+                    total.set(f.load(kinds[k], f.at(place, k * step), mask=masks[k]) + total.get())
         if not last:
-            put()
+            put(sums, masks)
             return
-        with stored(f, f.how, f.numbers, [total for row in sums for total in row], lambda: f.c, vectors, f.lanes):
-            put()
+        ready, within = sums, masks
+        if widths[-1] < width:
+            ready = [[*row[:-1], f.variable(kind, _doubled(f, row[-1].get()))] for row in sums]
+            within = [*masks[:-1], mask_below(f, width, f.lanes - (vectors - 1) * width)]
+        with stored(f, f.how, f.numbers, [total for row in ready for total in row], lambda: f.c, vectors, f.lanes):
+            put(ready, within)
 
-    def put() -> None:
+    def put(sums: list[list[Variable]], masks: list[Value | None]) -> None:
         for row, place in zip(sums, c, strict=True):
             for k, total in enumerate(row):
                 f.store(total.get(), f.at(place, k * step), mask=masks[k])
@@ -175,13 +195,17 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     def terms(begin: Value, end: Value, a_at: Variable, b_at: Variable) -> None:
         with f.loop(begin, end):
             there = b_at.get()
-            values = [f.load(kind, f.at(there, k * step), mask=masks[k]) for k in range(vectors)]
+            values = [f.load(kinds[k], f.at(there, k * step), mask=masks[k]) for k in range(vectors)]
             offset = a_at.get()
             for row, place in zip(sums, a, strict=True):
                 here = f.at(place, offset)
-                one = None if spec.lanewise else f.splat(f.load(spec.kind, here), width)
+                one = None if spec.lanewise else f.splat(f.load(spec.kind, here), widths[0])
+                if one is not None and widths[-1] < widths[0]:  # else LLVM reads it once more for the half vector
+                    one = f.emit(one.type, f'call {one.type} asm "", "=v,0"({one.type} {one.text})')
                 for k, total in enumerate(row):
-                    factor = one if one is not None else f.load(kind, f.at(here, k * step), mask=masks[k])
+                    factor = f.load(kind, f.at(here, k * step), mask=masks[k]) if one is None else one
+                    if widths[k] < widths[0]:
+                        factor = f.shuffle(factor, factor, range(widths[k]))
                     total.set(fused(f, factor, values[k], total.get()))
             a_at.set(offset + a_steps[3])
             b_at.set(f.at(there, b_steps[3]))
@@ -199,6 +223,12 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     _nest(f, counts, a_steps, b_steps, piece, None if spec.lanewise else begin_again)
     flush(last=True)
     return f
+
+
+def _doubled(f: Function, value: Value) -> Value:
+    """A vector twice as wide, of which the upper half is open."""
+    count = lanes(value.type)
+    return f.shuffle(value, value, [*range(count), *[-1] * count])
 
 
 def _opaque(f: Function, value: Value) -> Value:

@@ -93,7 +93,7 @@ def planes(s: Situation) -> Work:
     r = s.relation
     groups, inputs, outputs = r.parts
     pixels = math.prod(axis.out for axis in r.axes)
-    terms, tiles = _tiles(r, np.array([outputs]), pixels)
+    terms, tiles = _tiles(r, np.array([outputs]), pixels, halves=True)
     copied = _bytes(r)[0] if any(axis.stride > 1 for axis in r.axes) else 0
     panel = inputs * r.spec.block(machine()) * r.spec.bytes
     near = panel <= NEAR or outputs >= conv_planes.MANY  # many channels read a copy
@@ -110,7 +110,7 @@ def slabs(s: Situation) -> Work:
     groups, inputs, outputs = r.parts
     windows, taps, along = _classes(r)
     jobs = np.minimum(along[:, max(cut.axis - 3 + len(r.axes), 0)], len(cut.slabs))
-    terms, tiles = _tiles(r, -(-cut.together * windows // jobs), outputs)
+    terms, tiles = _tiles(r, -(-cut.together * windows // jobs), outputs, halves=True)
     count = groups * -(-images // cut.together)
     x, y = _bytes(r)
     products = count * inputs * float((terms * taps * jobs).sum())
@@ -123,7 +123,7 @@ def tiles(s: Situation) -> Work:
     r = s.relation
     groups, inputs, outputs = r.parts
     windows, taps, _ = _classes(r)
-    terms, begun = _tiles(r, s.images * windows, outputs)
+    terms, begun = _tiles(r, s.images * windows, outputs, halves=True)
     moved = s.images * sum(_bytes(r)) if s.first else 0
     if conv_slabs.crowded(r):
         terms = terms * ALIASED
@@ -133,12 +133,12 @@ def tiles(s: Situation) -> Work:
 
 
 def short(s: Situation) -> Work:
-    """Of conv_short.py: tiles as those of conv_gather.py, which read all weights one after the other."""
+    """Of conv_short.py: tiles as those of conv_gather.py. Each reads all weights, which shows where windows are single pixels."""
     r = s.relation
     windows, taps, _ = _classes(r)
     terms, begun = _tiles(r, s.images * windows, r.outputs)
     weights = math.prod(r.packed_shape) * r.spec.bytes
-    again = 0.0 if weights <= NEAR else float(begun.sum()) / r.blocks * weights
+    again = 0.0 if weights <= NEAR or r.taps > 1 else float(begun.sum()) / r.blocks * weights
     return Work("short", r.inputs * float((terms * taps).sum()), float(begun.sum()), again + _packed(r), _far(s))
 
 
@@ -307,12 +307,13 @@ def _classes(relation: Relation) -> tuple[Numbers, Numbers, Numbers]:
     return along.prod(1), taps.prod(1), along
 
 
-def _tiles(relation: Relation, places: Numbers, numbers: int) -> tuple[Cycles, Numbers]:
-    """Cycles that one term of all sums takes, for each count of places times so many numbers side by side; and the tiles."""
+def _tiles(relation: Relation, places: Numbers, numbers: int, *, halves: bool = False) -> tuple[Cycles, Numbers]:
+    """Cycles that one term of all sums takes, for each count of places times so many numbers side by side; and the tiles. With
+    `halves` the last vector may be half of one."""
     spec, sizes = relation.spec, relation.spec.rows(machine())
     most, vectors, lanes = sizes[0], spec.vectors(machine()), spec.lanes(machine())
     blocks, rest = divmod(numbers, vectors * lanes)
-    last = 0 if not rest else 1 if rest <= lanes else vectors
+    last = (halves and spec.ending(numbers, machine()) / 2) or (0 if not rest else 1 if rest <= lanes else vectors)
     whole, left = places // most, places % most
     size = np.array(sorted(sizes))[np.searchsorted(sorted(sizes), left)] * (left > 0)
     cycles = np.zeros(len(places))
@@ -322,7 +323,7 @@ def _tiles(relation: Relation, places: Numbers, numbers: int) -> tuple[Cycles, N
     return cycles, (whole + (left > 0)) * (blocks + (last > 0))
 
 
-def _term(relation: Relation, rows: Numbers | int, vectors: int) -> Cycles:
+def _term(relation: Relation, rows: Numbers | int, vectors: float) -> Cycles:
     """Cycles of one term of a tile: by the products, by what is read, or by the wait for the last sum."""
     here = kind()
     read = rows * vectors + vectors if relation.depthwise else 0

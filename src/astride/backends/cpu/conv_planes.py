@@ -124,7 +124,8 @@ def schedule(relation: Relation, images: int, how: int) -> Schedule:
     """How a relation is computed over so many images; `how` is for the tiles."""
     block, rows = relation.spec.block(machine()), relation.spec.rows(machine())[0]
     pixels = math.prod(axis.out for axis in relation.axes)
-    spec = replace(relation.spec, announce=images * relation.outputs * pixels * relation.spec.bytes >= FRESH)
+    announce = images * relation.outputs * pixels * relation.spec.bytes >= FRESH
+    spec = replace(relation.spec, announce=announce, tail=relation.spec.ending(pixels, machine()))
     (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
     groups, inputs, outputs = relation.parts
     column = inputs * block * spec.bytes

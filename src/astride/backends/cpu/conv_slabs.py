@@ -237,7 +237,8 @@ def _slot(relation: Relation, cut: Cut, first: bool) -> tuple[int, int]:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int = 0, fold: int = 1, first: bool = True) -> Schedule:
     """How a relation is computed over so many images; `how` is for the tiles, `fold` for unpacking."""
-    spec, cut = relation.spec, _cut(relation, images, first)
+    spec = replace(relation.spec, tail=relation.spec.ending(relation.parts[2], machine()))
+    cut = _cut(relation, images, first)
     (address,) = functions("conv_slabs", (spec, fold, first), lambda: slabs_kernel(spec, machine(), fold, first), ("slabs",))
     groups, inputs, outputs = relation.parts
     axes, (x_inner, y_inner), block = _axes(relation), _inner(relation, cut.axis), spec.block(machine())
