@@ -20,6 +20,7 @@ Array = NDArray[Any]
 CASES: list[tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = [
     ("conv", (3, 3, 17, 20), 33, 5, {"stride": 2, "padding": 3}),
     ("conv", (2, 1, 12, 12), 20, 5, {}),
+    ("conv", (37, 3, 8, 7), 33, 5, {"padding": 2}),
     ("conv", (2, 50, 9, 8), 70, 3, {"padding": ((1, 2), (0, 1))}),
     ("conv", (2, 64, 14, 14), 128, 1, {}),
     ("conv", (9, 20, 4, 4), 12, 3, {"padding": 1, "dilation": 2}),

@@ -51,6 +51,9 @@ CHUNK = 8
 CHUNK_BYTES, CHUNK_PIXELS = 1 << 17, 512
 """About as much as a chunk has of both arrays, and pixels of b that it has at least: sums are read and written once a chunk."""
 
+WHOLE_BYTES = 1 << 21
+"""About as much as a chunk of whole images has at most, where windows at edges are products of their own: those are short."""
+
 NARROW = 3
 """How many times as high as wide windows must be for their columns to be the inner loop."""
 
@@ -131,6 +134,11 @@ def _chunks(relation: Relation, images: int) -> Numbers:
     stride = three([axis.stride for axis in relation.axes], 1)
     pixel = relation.inputs * min(stride[1] * stride[2], relation.taps) + relation.outputs
     pixels = max(CHUNK_BYTES // (pixel * relation.spec.bytes), CHUNK_PIXELS)
+    together = WHOLE_BYTES // (pixel * relation.spec.bytes * depth * height * width)
+    if together > 1 and few_inputs(relation):
+        sets = max(UNITS // (relation.parts[0] * relation.blocks), 1)
+        parts = -(-images // (together * sets)) * sets
+        return _boxes((images, depth, height, width), (-(-images // parts), depth, height, width))
     most = []
     for size in (width, height, depth, images):
         parts = -(-size // max(min(size, pixels), 1))
