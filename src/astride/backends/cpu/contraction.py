@@ -183,7 +183,7 @@ def _tile(name: str, spec: Contraction, width: int, rows: int, vectors: int, mas
     def piece(a_offset: Value, b: Value, begin: Value, end: Value) -> None:
         start = a_offset + begin * a_steps[3]
         # Of one vector there are as many addresses as products: here it is better that LLVM steps each of them.
-        a_at = f.variable("i64", _opaque(f, start) if vectors > 1 else start)
+        a_at = f.variable("i64", opaque(f, start) if vectors > 1 else start)
         b_at = f.variable("ptr", f.at(b, begin * b_steps[3]))
         if not (spec.ahead or spec.announce):
             terms(begin, end, a_at, b_at)
@@ -231,7 +231,7 @@ def _doubled(f: Function, value: Value) -> Value:
     return f.shuffle(value, value, [*range(count), *[-1] * count])
 
 
-def _opaque(f: Function, value: Value) -> Value:
+def opaque(f: Function, value: Value) -> Value:
     """The same number, of which LLVM knows nothing: else it makes a dozen addresses of it, and steps each of them in every loop
     of a nest."""
     return f.emit(value.type, f'call {value.type} asm "", "=r,0"({value.type} {value.text})')

@@ -37,7 +37,7 @@ WIDE = {
     "depthwise moved": Rate(0.58, 7, 0.052, 25),
     "depthwise planes": Rate(1.05, 5, 0.003, 25),
     "depthwise rows": Rate(1.05, 5, 0.011, 23),
-    "depthwise whole": Rate(1.00, 40, 0.0, 8),
+    "depthwise whole": Rate(1.00, 20, 0.0, 8),
     "few": Rate(1.05, 21, 0.445, 25),
     "lanewise tiles": Rate(0.40, 250, 0.174, 8),
     "lanewise weights": Rate(0.40, 250, 0.003, 21),

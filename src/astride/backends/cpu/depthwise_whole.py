@@ -17,7 +17,7 @@ from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import fused
+from .contraction import fused, opaque
 from .conv_gather import Relation
 from .edges import taps_inside
 from .ending import bits, finisher, given, opened
@@ -188,7 +188,7 @@ def _plane(f: Function, spec: Whole, lanes: int, places: tuple[Value, Value], we
                 found = rows.load(x, tap, nth)
                 if found is None:
                     continue
-                mask = None if found[1] == rows.windows(nth) else f.value(vector(lanes, "i1"), found[1])
+                mask = None if found[1] == rows.windows(nth) else rows.mask(found[1])
                 for y, above in users:
                     added = fused(f, found[0], weights[above * spec.wide.kernel + tap], sums[y][nth])
                     sums[y][nth] = added if mask is None else f.select(mask, added, sums[y][nth])
@@ -219,6 +219,7 @@ class Pixels:
         self.f, self.spec, self.lanes, self.x = f, spec, lanes, x
         self.vectors = spec.vectors(lanes)
         self._row, self._known = -1, dict[int, Value]()
+        self._masks = dict[tuple[bool, ...], Value]()
 
     def load(self, row: int, tap: int, nth: int) -> tuple[Value, list[bool]] | None:
         """The pixels of a tap in vector number `nth` of a row, phase after phase, and which windows have one; None where none
@@ -235,6 +236,17 @@ class Pixels:
         odd = (pixel + spec.wide.pad_lo) % 2
         parts = [self._read(row, pixel - odd + more) for more in (0, lanes)]
         return f.shuffle(parts[0], parts[1], range(odd, 2 * lanes, 2)), inside
+
+    def mask(self, inside: list[bool]) -> Value:
+        """These lanes, to choose by. Where vectors have 64 bytes it is a number of which LLVM knows nothing: of constants it
+        makes shuffles, which take longer than masked products."""
+        f, kind, key = self.f, vector(self.lanes, "i1"), tuple(inside)
+        if self.lanes * self.spec.bytes < 64:
+            return f.value(kind, inside)
+        if key not in self._masks:
+            number = opaque(f, f.value(f"i{self.lanes}", sum(there << k for k, there in enumerate(inside))))
+            self._masks[key] = number.bits(kind)
+        return self._masks[key]
 
     def windows(self, nth: int) -> list[bool]:
         """Which windows of a vector there are."""

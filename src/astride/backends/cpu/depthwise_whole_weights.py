@@ -132,7 +132,7 @@ def _plane(f: Function, spec: Whole, lanes: int, places: tuple[Value, Value], su
                 found = columns.load(x, tap, nth)
                 if found is None:
                     continue
-                mask = None if all(found[1]) else f.value(vector(lanes, "i1"), found[1])
+                mask = None if all(found[1]) else columns.mask(found[1])
                 for y, above in users:
                     which = above * wide + tap
                     added = fused(f, found[0], number(y, nth), sums[which])
