@@ -116,7 +116,7 @@ def _columns(s: Situation) -> str | None:
 def _short(s: Situation) -> str | None:
     if s.first:
         return "channels come first"
-    return None if conv_short.takes(s.relation) else "there are several groups, or sums are long"
+    return None if conv_short.takes(s.relation) else "there are several groups, sums are long, or pixels stretched"
 
 
 def _packed(s: Situation) -> str | None:

@@ -133,10 +133,13 @@ def tiles(s: Situation) -> Work:
 
 
 def short(s: Situation) -> Work:
-    """Of conv_short.py: tiles as those of conv_gather.py. Each reads all weights, which shows where windows are single pixels."""
+    """Of conv_short.py: tiles that end with their row, if pixels of the next do not follow in x as well. Each reads all weights,
+    which shows where windows are single pixels."""
     r = s.relation
-    windows, taps, _ = _classes(r)
-    terms, begun = _tiles(r, s.images * windows, r.outputs)
+    windows, taps, along = _classes(r)
+    row = s.images * windows if r.taps == 1 else np.where(along[:, -1] > 1, along[:, -1], windows)
+    rows = s.images * windows / np.maximum(row, 1)
+    terms, begun = (rows * found for found in _tiles(r, row, r.outputs))
     weights = math.prod(r.packed_shape) * r.spec.bytes
     again = 0.0 if weights <= NEAR or r.taps > 1 else float(begun.sum()) / r.blocks * weights
     return Work("short", r.inputs * float((terms * taps).sum()), float(begun.sum()), again + _packed(r), _far(s))

@@ -8,6 +8,7 @@ of the packed weights. Tiles end with their row, so all that they need to know o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -41,6 +42,9 @@ BY = 3
 TERM = 16
 """Bytes of a term: two numbers."""
 
+LONGEST, WEIGHTS = 3 * PIECE, 1 << 18
+"""Terms of a sum and bytes of packed weights, at most: more had better be read less often."""
+
 WRITTEN = 1 << 16
 """About as many bytes of y as a unit has."""
 
@@ -59,8 +63,11 @@ class Schedule:
 
 
 def takes(relation: Relation) -> bool:
-    """Whether there is one group, and no sum so long that it is cut."""
-    return relation.groups == 1 and relation.taps * relation.inputs <= PIECE
+    """Whether there is one group of few terms, whose weights all tiles can read, and pixels are not stretched."""
+    if relation.groups > 1 or any(axis.input_dilation > 1 for axis in relation.axes):
+        return False
+    weights = math.prod(relation.packed_shape) * relation.spec.bytes
+    return relation.taps * relation.inputs <= LONGEST and weights <= WEIGHTS
 
 
 def compute(
@@ -213,7 +220,8 @@ def _ragged(f: Function, spec: Contraction, size: tuple[int, int, int], here: tu
 def _tile(
     f: Function, spec: Contraction, size: tuple[int, int, int], here: tuple[Value, Value, Value], left: Value | None
 ) -> None:
-    """Some vectors of channels of every pixel, from what sums begin with to y; of the last ones only those that are left."""
+    """Some vectors of channels of every pixel, from what sums begin with to y; of the last ones only those that are left.
+    Long sums are cut every PIECE terms, and the parts added in y."""
     (rows, vectors, width), (b, begin, c) = size, here
     kind, step = vector(width, spec.kind), width * spec.bytes
     masks = [None if left is None else mask_below(f, width, left - k * width) for k in range(vectors)]
@@ -226,18 +234,42 @@ def _tile(
         for line in range(0, vectors * step, LINE):
             prefetch(f, f.at(place, line), write=True)
     term, thrice = f.variable("ptr", f.terms), f.a_step * BY
-    with f.loop(0, f.count):
-        offset, there = (f.load("i64", f.at(term.get(), 8 * k)) for k in range(2))
-        there = f.at(b, there)
-        values = [f.load(kind, f.at(there, k * step), mask=masks[k]) for k in range(vectors)]
-        first = f.at(f.a, offset)
-        for nth, row in enumerate(sums):
-            if nth and nth % BY == 0:
-                first = f.at(first, thrice)
-            one = f.splat(f.load(spec.kind, f.at(first, f.a_step * (nth % BY)) if nth % BY else first), width)
-            for total, value in zip(row, values, strict=True):
-                total.set(fused(f, one, value, total.get()))
-        term.set(f.at(term.get(), TERM))
+
+    def add() -> None:
+        for row, place in zip(sums, places, strict=True):
+            for k, total in enumerate(row):
+                total.set(f.load(kind, f.at(place, k * step), mask=masks[k]) + total.get())
+
+    def put() -> None:
+        for row, place in zip(sums, places, strict=True):
+            for k, total in enumerate(row):
+                f.store(total.get(), f.at(place, k * step), mask=masks[k])
+
+    def begin_again(parts: Value) -> None:
+        with f.when(parts):
+            add()
+        put()
+        for row in sums:
+            for total in row:
+                total.set(0)
+
+    with f.loop(0, f.count, PIECE) as at:
+        with f.when(at > 0, likely=False):
+            begin_again(at > PIECE)
+        with f.loop(at, f.smaller(at + PIECE, f.count)):
+            offset, there = (f.load("i64", f.at(term.get(), 8 * k)) for k in range(2))
+            there = f.at(b, there)
+            values = [f.load(kind, f.at(there, k * step), mask=masks[k]) for k in range(vectors)]
+            first = f.at(f.a, offset)
+            for nth, row in enumerate(sums):
+                if nth and nth % BY == 0:
+                    first = f.at(first, thrice)
+                one = f.splat(f.load(spec.kind, f.at(first, f.a_step * (nth % BY)) if nth % BY else first), width)
+                for total, value in zip(row, values, strict=True):
+                    total.set(fused(f, one, value, total.get()))
+            term.set(f.at(term.get(), TERM))
+    with f.when(f.count > PIECE, likely=False):
+        add()
 
     def table() -> Value:
         made = f.scratch("ptr", rows)
@@ -247,6 +279,4 @@ def _tile(
 
     lanes = f.value("i64", vectors * width) if left is None else left
     with stored(f, f.how, f.numbers, [total for row in sums for total in row], table, vectors, lanes):
-        for row, place in zip(sums, places, strict=True):
-            for k, total in enumerate(row):
-                f.store(total.get(), f.at(place, k * step), mask=masks[k])
+        put()
