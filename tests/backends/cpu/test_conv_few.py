@@ -17,9 +17,9 @@ from astride import dispatch
 from astride.backends.cpu import conv_choice, conv_few
 from astride.backends.cpu.compiler import compile_object, load_object
 from astride.backends.cpu.conv_directions import relation
-from astride.backends.cpu.conv_few_boxes import axes_of, boxes_of, columns_of, groups_of, lanes_of, places_of, size_of
+from astride.backends.cpu.conv_few_boxes import boxes_of, columns_of, groups_of, lanes_of, places_of, size_of
 from astride.backends.cpu.conv_few_kernel import woven
-from astride.backends.cpu.conv_gather import Relation
+from astride.backends.cpu.conv_relation import Relation
 from astride.backends.cpu.ir import Function, module
 from astride.backends.cpu.ir_types import vector
 from astride.backends.epilogue import RECTIFIED, Epilogue
@@ -127,7 +127,7 @@ def test_what_is_cut_covers_all(shape: Shape, w_shape: Shape, stride: int) -> No
     """Every row is in one group and every column in one block; boxes have all pairs of them once, and what these read."""
     plan = astride.plan("conv", shape, w_shape=w_shape, dtype="float32", stride=stride, padding=1)
     how = relation(plan, True)
-    _, high, wide = axes_of(how)
+    _, high, wide = how.volume
     groups, columns = groups_of(how), columns_of(how)
     rows = sorted(group.row + k * group.row_step for group in groups for k in range(group.rows))
     assert rows == list(range(high.out))

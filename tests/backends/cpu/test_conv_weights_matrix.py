@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import astride
 from astride import dispatch
 from astride.backends.cpu import conv_choice, conv_weights_matrix
-from astride.backends.cpu.conv_gather import Relation
+from astride.backends.cpu.conv_relation import Relation
 from astride.plan import StridedAxis
 
 Array = NDArray[Any]

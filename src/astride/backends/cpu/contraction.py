@@ -299,6 +299,11 @@ def mask_below(f: Function, width: int, lanes: Value) -> Value:
     return f.value(vector(width, "i64"), range(width)) < f.splat(lanes, width)
 
 
+def mask_inside(f: Function, width: int, first: Value, count: Value, step: int = 1) -> Value:
+    """The lanes whose numbers, `first` and every `step`-th behind it, are not negative and below a count."""
+    return (f.splat(first, width) + f.value(vector(width, "i64"), range(0, width * step, step))).below(f.splat(count, width))
+
+
 def fused(f: Function, a: Value, b: Value, c: Value) -> Value:
     """a * b + c, rounded once where the CPU can."""
     return f.call(a.type, f"llvm.fmuladd.v{lanes(a.type)}{SHORT[element(a.type)]}", a, b, c)

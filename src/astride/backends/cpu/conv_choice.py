@@ -40,7 +40,7 @@ from . import (
     winograd,
 )
 from .conv_cost import Situation, Work
-from .conv_gather import Relation
+from .conv_relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

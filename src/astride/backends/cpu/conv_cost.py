@@ -32,8 +32,8 @@ from . import (
     depthwise_whole,
     winograd,
 )
-from .conv_gather import Relation
 from .conv_rates import KINDS, Kind
+from .conv_relation import Relation
 from .conv_windows import classes_of
 from .machine import machine
 from .winograd_forms import FORMS

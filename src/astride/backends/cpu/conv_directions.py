@@ -44,9 +44,10 @@ from . import (
     winograd,
     winograd_weights,
 )
-from .conv_gather import Relation, compute
+from .conv_gather import compute
 from .conv_layout import channels_first, channels_last
 from .conv_pack import packed, packed_bias
+from .conv_relation import Relation
 from .conv_weights import weights_gradient
 from .conv_windows import MOST, most_classes, stretched_back
 from .kept import kept

@@ -21,10 +21,10 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .contraction import PIECE
-from .conv_few_boxes import Box, axes_of, boxes_of, columns_of, groups_of, largest, most_taps, parts_of, places_of, size_of
+from .contraction import LINE, PIECE
+from .conv_few_boxes import Box, boxes_of, columns_of, groups_of, largest, most_taps, parts_of, places_of, size_of
 from .conv_few_kernel import BIAS, BOX, GROUP, Few, few
-from .conv_gather import LINE, Relation, strides
+from .conv_relation import Relation, strides
 from .edges import taps_inside
 from .ending import bits, words
 from .kept import kept
@@ -59,7 +59,7 @@ class Schedule:
 def takes(relation: Relation, images: int, first: bool) -> bool:
     """Whether columns are no strides apart, sums of all output channels and phases fit into registers, and what is packed into
     scratch memory."""
-    axes = axes_of(relation)
+    axes = relation.volume
     if not (images and all(axis.size and axis.out for axis in axes)) or relation.groups > 1:
         return False
     if relation.dtype not in ("float32", "float64") or axes[2].stride > 1:
@@ -133,7 +133,7 @@ def _by_input(relation: Relation, w: Array) -> Array:
 
 def specification(relation: Relation, first: bool) -> Few:
     """What the code for a relation depends on."""
-    size, wide = size_of(relation), axes_of(relation)[2]
+    size, wide = size_of(relation), relation.volume[2]
     assert size is not None
     _, taps = places_of(wide)
     variants = tuple(dict.fromkeys(variant for _, variant in columns_of(relation)))
@@ -143,7 +143,7 @@ def specification(relation: Relation, first: bool) -> Few:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, first: bool, how: int = 0) -> Schedule:
     """How a relation is computed over so many images, channels first or last; `how` is what is done with sums."""
-    spec, axes = specification(relation, first), axes_of(relation)
+    spec, axes = specification(relation, first), relation.volume
     (address,) = functions("conv_few", spec, lambda: few(spec, machine()), ("few",))
     boxes = parts_of(relation, images) if first else boxes_of(relation, images)
     assert boxes is not None
@@ -179,7 +179,7 @@ def _x_steps(relation: Relation, boxes: Sequence[Box], first: bool) -> tuple[int
     """Bytes of a channel, and of a depth and a row of x as it is read; and of the scratch it is packed to."""
     bytes_ = relation.spec.bytes
     if first:
-        channel, deep, row, _ = strides([axis.size for axis in axes_of(relation)], bytes_)
+        channel, deep, row, _ = strides([axis.size for axis in relation.volume], bytes_)
         return channel, (deep, row), 0
     deep, high, wide = largest(boxes)
     row = -(-wide * bytes_ // LINE) * LINE  # lines are written whole

@@ -11,11 +11,13 @@ from functools import lru_cache
 import numpy as np
 
 from ...plan import StridedAxis
+from .contraction import LINE
 from .conv_few_kernel import Variant
-from .conv_gather import LINE, Relation
+from .conv_relation import Relation
 from .conv_windows import classes_of
 from .edges import Taps, taps_inside
 from .machine import machine
+from .slots import MOST
 
 ROWS = 4
 """Rows that are taken together, at most, where one has few vectors."""
@@ -26,8 +28,8 @@ MASKS = (0, 7)
 UNITS = 8
 """Boxes of all images, at least, if there are rows enough."""
 
-BYTES, MOST = 3 << 18, (1 << 21) - (1 << 16)
-"""About as many bytes as a packed box has, and as many as it may have."""
+BYTES = 3 << 18
+"""About as many bytes as a packed box has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,6 @@ class Size:
 
     rows: int
     blocks: tuple[int, ...]
-
-
-def axes_of(relation: Relation) -> tuple[StridedAxis, ...]:
-    return (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
 
 
 def most_taps(axes: tuple[StridedAxis, ...]) -> list[int]:
@@ -63,7 +61,7 @@ def places_of(axis: StridedAxis) -> tuple[int, list[tuple[int, int]]]:
 @lru_cache(maxsize=512)
 def size_of(relation: Relation) -> Size | None:
     """As many vectors as registers allow, and where rows are short several of these; None if not even one."""
-    wide = axes_of(relation)[2]
+    wide = relation.volume[2]
     shifts = [shift for shift, _ in places_of(wide)[1]]
     each, shared, fits = relation.outputs * wide.input_dilation, relation.outputs * max(map(shifts.count, shifts)), 0
     while (fits + 1) * each + min(fits + 1, shared) + 1 < machine().registers:
@@ -72,7 +70,7 @@ def size_of(relation: Relation) -> Size | None:
         return None
     whole = -(-wide.out // (wide.input_dilation * lanes_of(relation)))
     blocks = -(-whole // fits)
-    rows = min(ROWS, fits // whole, max(classes_of(axes_of(relation)[1]).windows, default=1)) if blocks == 1 else 1
+    rows = min(ROWS, fits // whole, max(classes_of(relation.volume[1]).windows, default=1)) if blocks == 1 else 1
     return Size(rows, tuple(whole * (k + 1) // blocks - whole * k // blocks for k in range(blocks)))
 
 
@@ -82,7 +80,7 @@ def columns_of(relation: Relation) -> tuple[tuple[int, Variant], ...]:
 
     Where few places are masked, that is as fast as none, and all blocks of a size are one variant.
     """
-    size, wide, lanes = size_of(relation), axes_of(relation)[2], lanes_of(relation)
+    size, wide, lanes = size_of(relation), relation.volume[2], lanes_of(relation)
     assert size is not None
     start, taps = places_of(wide)
     shifts, starts = sorted({shift for shift, _ in taps}), np.cumsum([0, *size.blocks]) * lanes
@@ -130,7 +128,7 @@ class Group:
 @lru_cache(maxsize=512)
 def groups_of(relation: Relation) -> tuple[Group, ...]:
     """Rows with the same taps inside, as many as are taken together or one by one."""
-    size, found, c = size_of(relation), [], classes_of(axes_of(relation)[1])
+    size, found, c = size_of(relation), [], classes_of(relation.volume[1])
     assert size is not None
     columns = (c.window, c.window_step, c.pixel, c.pixel_step, c.windows, c.tap, c.taps)
     for row, row_step, pixel, pixel_step, windows, tap, taps in zip(*(column.tolist() for column in columns), strict=True):
@@ -143,7 +141,7 @@ def groups_of(relation: Relation) -> tuple[Group, ...]:
 
 def _rows_read(relation: Relation, groups: Sequence[Group]) -> Span:
     """The rows of x that groups read, from and to."""
-    step, some = classes_of(axes_of(relation)[1]).step, [group for group in groups if group.taps]
+    step, some = classes_of(relation.volume[1]).step, [group for group in groups if group.taps]
     ends = [g.pixel + (g.rows - 1) * g.pixel_step + (g.taps - 1) * step + 1 for g in some]
     return min((group.pixel for group in some), default=0), max(ends, default=0)
 
@@ -161,7 +159,7 @@ def boxes_of(relation: Relation, images: int) -> tuple[Box, ...] | None:
 def _fitting(relation: Relation, most: int, least: int) -> tuple[Box, ...] | None:
     """Boxes of at most so many bytes of x, and at least so many."""
     groups, columns = len(groups_of(relation)), len(columns_of(relation))
-    depths = axes_of(relation)[0].out
+    depths = relation.volume[0].out
     found: list[tuple[int, list[Box]]] = []
     for deep, wide in itertools.product(sorted({1, min(2, depths), min(4, depths)}), sorted({1, -(-columns // 4), columns})):
         high, boxes = 1, _cut(relation, deep, 1, wide)
@@ -191,7 +189,7 @@ def largest(boxes: Sequence[Box]) -> list[int]:
 
 def _cut(relation: Relation, deep: int, high: int, wide: int) -> list[Box]:
     """Boxes of so many depths, groups and blocks."""
-    groups, columns, axes = groups_of(relation), columns_of(relation), axes_of(relation)
+    groups, columns, axes = groups_of(relation), columns_of(relation), relation.volume
     counts = (axes[0].out, len(groups), len(columns))
     parts = [[(k, min(k + n, count)) for k in range(0, count, n)] for n, count in zip((deep, high, wide), counts, strict=True)]
     taps = taps_inside(axes[0])
@@ -204,7 +202,7 @@ def _cut(relation: Relation, deep: int, high: int, wide: int) -> list[Box]:
 
 def _across(relation: Relation, first: int, last: int) -> Span:
     """The columns of x that the lanes of blocks from, to read, those behind y's last column included."""
-    columns, wide = columns_of(relation), axes_of(relation)[2]
+    columns, wide = columns_of(relation), relation.volume[2]
     start, taps = places_of(wide)
     end = columns[last - 1][0] + columns[last - 1][1].vectors * lanes_of(relation)
     low, high = max(columns[first][0] + start, 0), min(end + start + max(shift for shift, _ in taps), wide.size)
@@ -213,7 +211,7 @@ def _across(relation: Relation, first: int, last: int) -> Span:
 
 def parts_of(relation: Relation, images: int) -> list[Box]:
     """Boxes where nothing is packed: depths, rows and then columns cut so that there are units enough."""
-    groups, depths = len(groups_of(relation)), axes_of(relation)[0].out
+    groups, depths = len(groups_of(relation)), relation.volume[0].out
     wanted = -(-4 * UNITS // images)
     high = max(groups // max(-(-wanted // depths), 1), 1)
     columns = len(columns_of(relation))

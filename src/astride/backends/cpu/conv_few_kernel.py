@@ -11,8 +11,7 @@ import itertools
 from dataclasses import dataclass
 
 from . import slots
-from .contraction import fused, mask_below, prefetch
-from .conv_gather import LINE
+from .contraction import LINE, fused, mask_below, mask_inside, prefetch
 from .conv_move import mover
 from .ending import finisher, spilled, stored
 from .ir import Function, Value, Variable, module
@@ -181,14 +180,8 @@ class Sums:
         self.aside = f.scratch(kind, len(self.sums), 64)
         for k in range(len(self.sums)):  # zeros to which anything can be added without a trace
             f.store(f.value(kind, -0.0), f.at(self.aside, k * self.step))
-        self.inside = {(shift, v): self._inside(shift + v * self.width) for shift, v in shape.masked}
-
-    def _inside(self, offset: int) -> Value:
-        """Which pixels, from the leftmost tap's and so many on, are inside the row."""
-        f, wide = self.f, vector(self.width, "i64")
-        return (f.splat(self.first + offset, self.width) + f.value(wide, range(self.width))).below(
-            f.splat(self.get["width"], self.width)
-        )
+        places = {(shift, v): self.first + (shift + v * self.width) for shift, v in shape.masked}
+        self.inside = {key: mask_inside(f, self.width, pixel, get["width"]) for key, pixel in places.items()}
 
     def put_aside(self) -> None:
         """Add sums to those of the pieces before, and begin anew."""

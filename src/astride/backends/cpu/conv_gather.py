@@ -6,21 +6,18 @@ are packed so that a tile reads them in order: groups, blocks, taps, input chann
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
 from .contraction import AT_ONCE, NEST, Contraction, Tiles
-from .contraction import LINE as LINE
-from .conv_spread import ALIAS, pitch, spread
+from .conv_relation import Relation, strides
+from .conv_spread import pitch, spread
 from .conv_windows import classes_of
 from .ending import bits, given, opened
 from .ir import Function, Value, module
@@ -59,63 +56,6 @@ TAKEN = 1 << 18
 WHOLE_CHUNKS = 16
 """Chunks from which a thread takes all blocks of one: else two threads write neighbouring lines of the same pixels."""
 
-WORTH = 128
-"""Products for each number of x from which pixels that share places of the cache are copied to a better distance."""
-
-
-@dataclass(frozen=True, eq=False)
-class Relation:
-    """What is gathered: windows of x along `axes`, `inputs` channels of x and `outputs` of y in groups.
-
-    `swapped` weights are (inputs, outputs / groups, *kernel), others (outputs, inputs / groups, *kernel); with `flip` they
-    are turned along every axis. A relation is equal to itself only: whoever makes it keeps it.
-    """
-
-    dtype: str
-    axes: tuple[StridedAxis, ...]
-    inputs: int
-    outputs: int
-    groups: int
-    swapped: bool
-    flip: bool
-
-    @cached_property
-    def depthwise(self) -> bool:
-        """Whether every channel has its own window and no other."""
-        return self.groups == self.inputs == self.outputs and self.groups > 1
-
-    @cached_property
-    def spec(self) -> Contraction:
-        return Contraction("float" if self.dtype == "float32" else "double", self.depthwise)
-
-    @cached_property
-    def taps(self) -> int:
-        return math.prod(axis.kernel for axis in self.axes)
-
-    @cached_property
-    def parts(self) -> tuple[int, int, int]:
-        """Groups, and the input and output channels of each, as kernels see them: depthwise windows are one group of lanes."""
-        if self.depthwise:
-            return 1, 1, self.outputs
-        return self.groups, self.inputs // self.groups, self.outputs // self.groups
-
-    @cached_property
-    def blocks(self) -> int:
-        """Blocks of output channels in a group."""
-        return -(-self.parts[2] // self.spec.block(machine()))
-
-    @cached_property
-    def spreads(self) -> bool:
-        """Whether x is copied, channels last, since its pixels share places of the cache."""
-        windows = math.prod(max(axis.out, 1) / max(axis.size, 1) for axis in self.axes)
-        worth = self.taps * self.parts[2] * windows >= WORTH
-        return worth and not self.depthwise and self.inputs * self.spec.bytes % ALIAS == 0
-
-    @cached_property
-    def packed_shape(self) -> tuple[int, ...]:
-        groups, inputs, _ = self.parts
-        return (groups, self.blocks, self.taps, inputs, self.spec.block(machine()))
-
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -125,19 +65,6 @@ class Schedule:
     geometry: Geometry
     units: int
     taken: int
-
-
-def three(values: Sequence[int], fill: int) -> list[int]:
-    """One to three numbers, one an axis, as three."""
-    return [fill] * (3 - len(values)) + list(values)
-
-
-def strides(sizes: Sequence[int], pixel: int) -> list[int]:
-    """Bytes from one image, depth, row and column to the next where pixels have `pixel` bytes."""
-    steps = [pixel]
-    for size in reversed(three(sizes, 1)):
-        steps.append(steps[-1] * size)
-    return steps[::-1]
 
 
 @lru_cache(maxsize=512)
@@ -173,7 +100,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
 def _by_block(relation: Relation, images: int, chunks: int, blocks: int, panel: int) -> bool:
     """Whether the weights are what had better be read only once: x fits the cache, or is less to be read again."""
     weights = blocks * panel
-    x = images * relation.inputs * relation.spec.bytes * math.prod(axis.size for axis in relation.axes)
+    x = images * relation.inputs * relation.spec.bytes * relation.pixels[0]
     return weights > CACHE and (x <= CACHE or x * blocks < weights * chunks)
 
 
@@ -200,8 +127,7 @@ def classes_table(relation: Relation, x_pixel: int, y_pixel: int) -> Numbers:
     """The table of classes, for pixels of so many bytes in x and in y."""
     spec, block = relation.spec, relation.spec.block(machine())
     _, inputs, _ = relation.parts
-    missing = 3 - len(relation.axes)
-    axes = (StridedAxis(1, 1),) * missing + relation.axes
+    axes = relation.volume
     found = [classes_of(axis) for axis in axes]
     x_steps, y_steps = strides([axis.size for axis in axes], x_pixel), strides([axis.out for axis in axes], y_pixel)
     w_steps = strides([axis.kernel for axis in axes], inputs * block * spec.bytes)

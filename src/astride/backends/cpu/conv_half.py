@@ -17,7 +17,7 @@ import numpy as np
 from ...plan import StridedAxis
 from ..protocol import Array, dtype_name
 from .cache import functions
-from .conv_gather import Relation
+from .conv_relation import Relation
 from .edges import taps_inside
 from .ir import module
 from .machine import Machine, machine
@@ -80,7 +80,7 @@ def parts(relation: Relation, images: int, bands: tuple[Part, ...]) -> Iterator[
 
 def _numbers(relation: Relation) -> int:
     """Numbers of one image of x and of y."""
-    x, y = math.prod(axis.size for axis in relation.axes), math.prod(axis.out for axis in relation.axes)
+    x, y = relation.pixels
     return relation.inputs * x + relation.outputs * y
 
 

@@ -13,8 +13,8 @@ from .ir_types import vector
 from .machine import Machine
 from .quads import dot
 
-TILES_512 = {4: (6, 2), 2: (12, 4), 1: (12, 4)}
-TILES = {2: (4, 1), 1: (4, 1)}
+TILES_512: dict[int, tuple[int, ...]] = {4: (6, 2), 2: (12, 4), 1: (12, 4)}
+TILES: dict[int, tuple[int, ...]] = {2: (4, 1), 1: (4, 1)}
 """Vectors side by side -> rows of tiles, by what registers hold beside the factors."""
 
 

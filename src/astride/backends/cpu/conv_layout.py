@@ -8,6 +8,7 @@ import numpy as np
 
 from ..protocol import Array
 from .cache import functions
+from .contraction import mask_below
 from .ir import Function, Value, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
@@ -87,16 +88,17 @@ def transposer(kind: str, machine: Machine) -> str:
             with small.otherwise(), f.loop(0, columns, lanes) as column, f.loop(first, last, lanes) as row:
                 x = f.at(f.a, (matrix + row * columns + column) * bytes_)
                 y = f.at(f.b, (matrix + column * rows + row) * bytes_)
-                _ragged(f, kind, lanes, (x, y), (last - row, columns - column), (rows * bytes_, columns * bytes_))
+                ragged(f, kind, lanes, (x, y), (last - row, columns - column), (rows * bytes_, columns * bytes_))
     return module(f)
 
 
-def _ragged(
+def ragged(
     f: Function, kind: str, lanes: int, places: tuple[Value, Value], left: tuple[Value, Value], steps: tuple[Value, Value]
 ) -> None:
-    """A block of a matrix that has fewer rows or columns than a vector has lanes. Rows past the last one repeat it."""
+    """A block of a matrix x that has fewer rows or columns than a vector has lanes: `left` are those that there are, `steps` the
+    bytes of a row of y and of x. Rows past the last one repeat it."""
     (x, y), (rows, columns), (y_row, x_row) = places, left, steps
-    across, down = (f.value(vector(lanes, "i64"), range(lanes)) < f.splat(n, lanes) for n in (columns, rows))
+    across, down = mask_below(f, lanes, columns), mask_below(f, lanes, rows)
     starts = [f.at(x, x_row * f.smaller(rows - 1, f.value("i64", i))) for i in range(lanes)]
     for i, values in enumerate(transposed(f, [f.load(vector(lanes, kind), start, mask=across) for start in starts])):
         with f.when(columns > i):

@@ -1,9 +1,10 @@
-"""Matrices between channels first and channels last inside kernels: a function that transposes one from rows of any distance."""
+"""Matrices moved inside kernels, from and to rows any bytes apart: transposed, between channels first and channels last, or as
+they are."""
 
 from __future__ import annotations
 
 from .contraction import mask_below
-from .conv_layout import transposed
+from .conv_layout import ragged, transposed
 from .ir import Function, Value
 from .ir_types import BITS, vector
 from .machine import Machine
@@ -26,11 +27,11 @@ def mover(kind: str, machine: Machine) -> Function:
         _woven(f, kind, size, lanes)
         with many.otherwise(), f.loop(0, outer, lanes) as i, f.loop(0, inner, lanes) as j:
             row, column = f.select(along, i, j), f.select(along, j, i)
-            with f.when(enough) as ragged:
+            with f.when(enough) as small:
                 _block(f, kind, size, lanes, (f.smaller(row, f.rows - lanes), f.smaller(column, f.columns - lanes)))
-                with ragged.otherwise():
+                with small.otherwise():
                     x, y = f.at(f.x, row * f.x_row + column * size), f.at(f.y, column * f.y_row + row * size)
-                    _ragged(f, kind, lanes, (x, y), f.rows - row, f.columns - column)
+                    ragged(f, kind, lanes, (x, y), (f.rows - row, f.columns - column), (f.y_row, f.x_row))
     return f
 
 
@@ -44,17 +45,6 @@ def _block(f: Function, kind: str, size: int, lanes: int, corner: tuple[Value, V
     for values in transposed(f, block):
         f.store(values, y)
         y = f.at(y, f.y_row)
-
-
-def _ragged(f: Function, kind: str, lanes: int, places: tuple[Value, Value], rows: Value, columns: Value) -> None:
-    """A block of a matrix that has fewer rows or columns than a vector has lanes. Rows past the last one repeat it."""
-    (x, y), across, down = places, mask_below(f, lanes, columns), mask_below(f, lanes, rows)
-    last = rows - 1
-    starts = [f.at(x, f.x_row * f.smaller(last, f.value("i64", i))) for i in range(lanes)]
-    block = [f.load(vector(lanes, kind), start, mask=across) for start in starts]
-    for i, values in enumerate(transposed(f, block)):
-        with f.when(columns > i):
-            f.store(values, f.at(y, f.y_row * i), mask=down)
 
 
 def _woven(f: Function, kind: str, size: int, lanes: int) -> None:
@@ -107,4 +97,21 @@ def copier(kind: str, machine: Machine) -> Function:
             f.store(f.load(wide, f.at(x, column * size)), f.at(y, column * size))
         with f.when(whole < f.columns):
             f.store(f.load(wide, f.at(x, whole * size), mask=mask), f.at(y, whole * size), mask=mask)
+    return f
+
+
+def band_copier(kind: str, machine: Machine, name: str) -> Function:
+    """A function with the arguments of `move`, of columns that stay columns: so many numbers of each, which are few, a vector of
+    them of all columns after the other. `x_row` and `y_row` are the bytes from column to column."""
+    size, lanes = BITS[kind] // 8, max(machine.lanes(kind), 2)
+    wide = vector(lanes, kind)
+    f = Function(name, private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64", room="i64")
+    with f.loop(0, f.rows, lanes) as row:
+        mask = mask_below(f, lanes, f.rows - row)
+        x, y = f.at(f.x, row * size), f.at(f.y, row * size)
+        with f.when((f.rows - row) >= lanes, likely=True) as some:
+            with f.loop(0, f.columns) as column:
+                f.store(f.load(wide, f.at(x, column * f.x_row)), f.at(y, column * f.y_row))
+            with some.otherwise(), f.loop(0, f.columns) as column:
+                f.store(f.load(wide, f.at(x, column * f.x_row), mask=mask), f.at(y, column * f.y_row), mask=mask)
     return f

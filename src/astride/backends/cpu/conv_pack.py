@@ -13,8 +13,8 @@ from .. import memory
 from ..protocol import Array
 from .cache import functions
 from .contraction import Contraction, mask_below
-from .conv_gather import Relation
 from .conv_layout import transposed
+from .conv_relation import Relation
 from .ir import Function, Value, module
 from .ir_types import lanes, vector
 from .kept import kept

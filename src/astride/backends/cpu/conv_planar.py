@@ -19,28 +19,22 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .contraction import PIECE
-from .conv_gather import LINE, TAKEN, Relation, strides
+from .contraction import LINE
+from .conv_gather import TAKEN
 from .conv_planar_tile import ENTRY, FIELDS, PHASES, Planar, planar
+from .conv_relation import Relation, strides
+from .cuts import evenly
 from .ending import bits, words
 from .kept import kept
 from .machine import machine
+from .slots import MOST
 from .tables import Geometry
 from .workers import address_of, run
 
 Numbers = NDArray[np.int64]
 
-FEW = 8
-"""Input channels of a group, at most."""
-
-FILLED, FILLED_SHORT = 0.875, 0.7
-"""Lanes that hold columns, at least; and where sums are so short that tiles of pixels take long to begin and to end."""
-
 X_BYTES = 1 << 16
 """About as much of packed x as a unit has."""
-
-MOST = (1 << 21) - (1 << 16)
-"""Bytes of scratch that a thread may need."""
 
 UNITS = 16
 """Units that a call has at least, if that leaves them VECTORS: more would pack more rows twice."""
@@ -89,15 +83,6 @@ def takes(relation: Relation, images: int) -> bool:
     return _slot(relation, _cut(relation)) <= MOST
 
 
-@lru_cache(maxsize=512)
-def better(relation: Relation, images: int) -> bool:
-    """Whether it was measured faster: few channels, and rows of columns that fill most of their vectors."""
-    _, inputs, outputs = relation.parts
-    wide, lanes = relation.axes[-1].out, relation.spec.lanes(machine())
-    filled = wide / (lanes * -(-wide // lanes))
-    return inputs <= FEW and 2 * inputs <= outputs and filled >= (FILLED if relation.taps * inputs > PIECE else FILLED_SHORT)
-
-
 def compute(
     relation: Relation,
     x: Array,
@@ -126,10 +111,10 @@ def hidden(relation: Relation, w: Array) -> bool:
     return bool(kept(w, "finite", lambda: np.array([np.isfinite(w).all()]))[0])
 
 
-def axes_of(relation: Relation) -> tuple[StridedAxis, StridedAxis, StridedAxis]:
-    """Depth, height and width."""
-    depth, height, width = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
-    return depth, height, width
+def written_for(relation: Relation) -> Planar:
+    """What the code for a relation depends on."""
+    stride = relation.volume[2].stride
+    return Planar(relation.spec.kind, stride if stride in PHASES else 0)
 
 
 def reach(axis: StridedAxis, count: int) -> int:
@@ -144,7 +129,7 @@ def over(axis: StridedAxis) -> int:
 
 @lru_cache(maxsize=512)
 def _cut(relation: Relation) -> Cut:
-    depth, height, width = axes_of(relation)
+    depth, height, width = relation.volume
     lanes, inputs = relation.spec.lanes(machine()), relation.parts[1]
     chunks = -(-width.out // COLUMNS)
     columns = -(-width.out // chunks)
@@ -159,13 +144,13 @@ def _cut(relation: Relation) -> Cut:
 
 def _slot(relation: Relation, cut: Cut) -> int:
     """Bytes of scratch."""
-    depth, height, _ = axes_of(relation)
+    depth, height, _ = relation.volume
     return relation.parts[1] * depth.kernel * reach(height, cut.rows) * row_bytes(relation, cut.pitch)
 
 
 def _rows(relation: Relation, images: int, cut: Cut, lanes: int) -> int:
     """Rows of a unit: fewer where units would be few, and the same for as many as possible."""
-    depth, height, width = axes_of(relation)
+    depth, height, width = relation.volume
     others = images * relation.parts[0] * depth.out * -(-width.out // cut.columns)
     wanted = -(-UNITS // max(others, 1))
     least = -(-VECTORS // -(-cut.columns // lanes))
@@ -176,10 +161,10 @@ def _rows(relation: Relation, images: int, cut: Cut, lanes: int) -> int:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     """How a relation is computed over so many images; `how` is what is done with sums."""
-    spec, cut, axes = relation.spec, _cut(relation), axes_of(relation)
+    spec, cut, axes = relation.spec, _cut(relation), relation.volume
     size, lanes, block = spec.bytes, spec.lanes(machine()), spec.block(machine())
     depth, height, width = axes
-    written = Planar(spec.kind, width.stride if width.stride in PHASES else 0)
+    written = written_for(relation)
     (address,) = functions("conv_planar", (written, block), lambda: planar(written, block, machine()), ("planar",))
     groups, inputs, outputs = relation.parts
     rows = _rows(relation, images, cut, lanes)
@@ -187,8 +172,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     chunks, entries = _entries(width, cut, rows, lanes, (height.stride * row, width.out * size), size)
     row_chunks = -(-height.out // rows)
     units = images * groups * depth.out * row_chunks * len(chunks)
-    part = _part(outputs, units)
-    parts = -(-outputs // part)
+    part, parts = evenly(outputs, PART, UNITS // max(units, 1))  # all channels, but where there are few units
     fields = places_of(relation, cut.pitch, rows) | {
         "parts": parts,
         "part": part,
@@ -209,23 +193,16 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     return Schedule(address, Geometry([fields[name] for name in FIELDS], [chunks, entries, offsets]), units * parts, taken, slot)
 
 
-def _part(outputs: int, units: int) -> int:
-    """Output channels of a unit: all of them, but where there are few units."""
-    steps = -(-outputs // PART)
-    wanted = max(min(UNITS // max(units, 1), steps), 1)
-    return -(-steps // wanted) * PART
-
-
 def row_bytes(relation: Relation, pitch: int) -> int:
     """Bytes of a packed row of phases of so many numbers: the rows of a vector shall not share places of the cache."""
-    _, height, width = axes_of(relation)
+    _, height, width = relation.volume
     row = width.stride * pitch * relation.spec.bytes
     return row + (LINE if height.stride * row % ALIAS == 0 else 0)
 
 
 def places_of(relation: Relation, pitch: int, rows: int) -> dict[str, int]:
     """The fields PLACES, for so many packed numbers of a phase of a row, and rows of y that are packed for at once."""
-    axes, size = axes_of(relation), relation.spec.bytes
+    axes, size = relation.volume, relation.spec.bytes
     depth, height, width = axes
     groups, inputs, outputs = relation.parts
     x_steps, y_steps = strides([a.size for a in axes], size), strides([a.out for a in axes], size)
@@ -243,7 +220,7 @@ def places_of(relation: Relation, pitch: int, rows: int) -> dict[str, int]:
 
 def offsets_of(relation: Relation, fields: dict[str, int]) -> Numbers:
     """(inputs, depth, height, width): the bytes from a window's first packed number to that of each channel and tap."""
-    depth, height, width = axes_of(relation)
+    depth, height, width = relation.volume
     channel, z, r, c = np.ogrid[: relation.parts[1], : depth.kernel, : height.kernel, : width.kernel]
     at = c * width.dilation
     along = at % width.stride * fields["p_phase"] + at // width.stride * relation.spec.bytes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import slots
-from .contraction import PIECE, fused, mask_below
+from .contraction import PIECE, fused, mask_below, mask_inside
 from .ending import NUMBERS, finisher, rectified, spilled
 from .ir import Function, Value, Variable, module
 from .ir_types import BITS, lanes, size, vector
@@ -143,13 +143,11 @@ def row_packer(spec: Planar, width: int) -> Function:
             with f.loop(low, high) as k:
                 f.store(f.load(spec.kind, f.at(f.x, (start + k * f.stride) * spec.bytes)), f.at(place, k * spec.bytes))
         return f
-    wide = vector(width, "i64")
     with f.loop(0, f.length, width) as k:
         parts = []
         for part in range(spec.stride):
             pixel = f.first + k * spec.stride + part * width
-            mask = (f.splat(pixel, width) + f.value(wide, range(width))).below(f.splat(f.size, width))
-            parts.append(f.load(kind, f.at(f.x, pixel * spec.bytes), mask=mask))
+            parts.append(f.load(kind, f.at(f.x, pixel * spec.bytes), mask=mask_inside(f, width, pixel, f.size)))
         together = f.joined(parts)
         for nth in range(spec.stride):
             picked = range(nth, spec.stride * width, spec.stride)

@@ -23,12 +23,14 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import fused, mask_below
-from .conv_gather import Relation
-from .conv_planar import FEW, MOST, axes_of, offsets_of, over, places_of, reach, row_bytes
-from .conv_planar_tile import PHASES, PLACES, Planar, pack_rows, row_packer
+from .conv_planar import offsets_of, over, places_of, reach, row_bytes, written_for
+from .conv_planar_tile import PLACES, Planar, pack_rows, row_packer
+from .conv_relation import Relation
+from .cuts import bounds_of, evenly
 from .ir import Function, Value, Variable, module
 from .ir_types import element, lanes, vector
 from .machine import Machine, machine
+from .slots import MOST
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -55,9 +57,6 @@ HALVED = 4
 
 SETS, SETS_BYTES = 8, 1 << 22
 """Sets of sums, if they take no more than so many bytes."""
-
-FILLED, WORTH = 0.8, 1 << 18
-"""Lanes that hold columns, at least; and bytes of dy from which not moving it is worth more than adding up lanes costs."""
 
 
 class Cut(NamedTuple):
@@ -95,16 +94,6 @@ def takes(relation: Relation, images: int) -> bool:
     return _slot(relation, images) <= MOST
 
 
-@lru_cache(maxsize=512)
-def better(relation: Relation, images: int) -> bool:
-    """Whether it was measured faster: few channels, rows of columns that fill their vectors, and much of dy."""
-    _, inputs, outputs = relation.parts
-    wide, lanes = relation.axes[-1].out, relation.spec.lanes(machine())
-    pixels = math.prod(axis.out for axis in relation.axes)
-    large = images * relation.outputs * pixels * relation.spec.bytes >= WORTH
-    return inputs <= FEW and inputs < outputs and large and wide >= FILLED * lanes * -(-wide // lanes)
-
-
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Array | None:
     """w[j] = sum_i a[i*s - p + j*d] b[i], of this shape, from contiguous a (N, inputs, *size) and b (N, outputs, *out). None
     where it would be NaN somewhere, and perhaps wrongly."""
@@ -124,7 +113,7 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Ar
 
 @lru_cache(maxsize=512)
 def _cut(relation: Relation, images: int) -> Cut:
-    depth, height, width = axes_of(relation)
+    depth, height, width = relation.volume
     lanes = relation.spec.lanes(machine())
     vectors = -(-width.out // lanes)
     chunks = -(-vectors // VECTORS)
@@ -138,14 +127,14 @@ def _cut(relation: Relation, images: int) -> Cut:
 
 def _slot(relation: Relation, images: int) -> int:
     """Bytes of scratch: packed x, and a block of dy."""
-    cut, (depth, height, _) = _cut(relation, images), axes_of(relation)
+    cut, (depth, height, _) = _cut(relation, images), relation.volume
     x = relation.parts[1] * depth.kernel * reach(height, cut.rows) * row_bytes(relation, cut.pitch)
     return cut.images * (x + tiles_of(machine())[0] * cut.rows * cut.columns * relation.spec.bytes)
 
 
 def _slabs(relation: Relation, images: int, cut: Cut) -> Numbers:
     """The table of slabs."""
-    depth, height, width = axes_of(relation)
+    depth, height, width = relation.volume
 
     def parts(count: int, step: int) -> list[tuple[int, int]]:
         return [(first, min(step, count - first)) for first in range(0, count, step)]
@@ -163,8 +152,8 @@ def _slabs(relation: Relation, images: int, cut: Cut) -> Numbers:
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int) -> Schedule:
     """How the gradient is computed over so many images."""
-    spec, cut, width = relation.spec, _cut(relation, images), axes_of(relation)[2]
-    written = Planar(spec.kind, width.stride if width.stride in PHASES else 0)
+    spec, cut, width = relation.spec, _cut(relation, images), relation.volume[2]
+    written = written_for(relation)
     (address,) = functions("conv_planar_weights", written, lambda: correlate(written, machine()), ("correlate",))
     groups, _, outputs = relation.parts
     slabs, channels = _slabs(relation, images, cut), tiles_of(machine())[0]
@@ -176,9 +165,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     sums_shape = (groups, blocks, fields["taps"], channels)
     set_bytes = math.prod(sums_shape) * spec.bytes
     sets = max(min(SETS // groups, SETS_BYTES // set_bytes, len(slabs)), 1)
-    parts = max(min(SETS // (sets * groups), blocks), 1)
-    part = -(-blocks // parts)
-    parts = -(-blocks // part)
+    part, parts = evenly(blocks, 1, SETS // (sets * groups))
     x_images = fields["slot"]
     fields |= {"parts": parts, "part": part, "blocks": blocks, "images": relation.outputs * fields["y_channel"]}
     fields |= {"x_images": x_images, "x_slot": x_images * cut.images, "set": set_bytes, "slot": _slot(relation, images)}
@@ -186,7 +173,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     packs = width.out % lanes > 0 and fields["taps"] >= AGAIN
     pairs = packs and cut.columns >= width.out and 2 * (width.out % lanes) <= lanes and lanes >= HALVED
     fields |= {"packs": int(packs), "pairs": int(pairs)}
-    bounds = np.arange(sets + 1, dtype=np.int64) * len(slabs) // sets
+    bounds = bounds_of(len(slabs), sets)
     geometry = Geometry([fields[name] for name in FIELDS], [np.ascontiguousarray(offsets).ravel(), slabs, bounds])
     return Schedule(address, geometry, (sets, *sums_shape), sets * groups * parts, fields["slot"])
 

@@ -7,7 +7,6 @@ in order; planes are not transposed.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,10 +17,12 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import NEST, Contraction, Tiles
-from .conv_gather import TAKEN, UNITS, Relation
+from .conv_gather import TAKEN, UNITS
 from .conv_layout import channels_last
+from .conv_relation import Relation
 from .conv_spread import ALIAS, pitch, spread
 from .conv_weights_matrix import packer
+from .cuts import evenly
 from .ending import ADD, NUMBERS, bits, given, opened, words
 from .ir import module
 from .kept import kept
@@ -74,10 +75,7 @@ class Schedule:
 @lru_cache(maxsize=512)
 def takes(relation: Relation, images: int) -> bool:
     """Whether every window is one pixel."""
-    return not relation.depthwise and all(
-        axis.kernel == axis.input_dilation == 1 and axis.pad_lo == 0 and (axis.out - 1) * axis.stride < axis.size
-        for axis in relation.axes
-    )
+    return relation.single
 
 
 def compute(
@@ -123,7 +121,7 @@ def _rows(relation: Relation, w: Array) -> Array:
 def schedule(relation: Relation, images: int, how: int) -> Schedule:
     """How a relation is computed over so many images; `how` is for the tiles."""
     block, rows = relation.spec.block(machine()), relation.spec.rows(machine())[0]
-    pixels = math.prod(axis.out for axis in relation.axes)
+    pixels = relation.pixels[1]
     announce = images * relation.outputs * pixels * relation.spec.bytes >= FRESH
     spec = replace(relation.spec, announce=announce, tail=relation.spec.ending(pixels, machine()))
     (address,) = functions("conv_planes", spec, lambda: planes(spec, machine()), ("planes",))
@@ -133,9 +131,9 @@ def schedule(relation: Relation, images: int, how: int) -> Schedule:
     packs = column <= MOST and outputs >= (2 * rows if far else MANY)
     blocks = -(-pixels // block)
     wanted = max(UNITS // max(images * groups, 1), -(-blocks // max(PANEL // column, 1)))
-    part, parts = _split(pixels, block, wanted)
+    part, parts = evenly(pixels, block, wanted)
     wanted = (FEWER if packs else UNITS) // max(images * groups * parts, 1)
-    channels, parts_of_channels = _split(outputs, rows, wanted)
+    channels, parts_of_channels = evenly(outputs, rows, wanted)
     w_output = pitch(inputs * spec.bytes)
     fields = [groups, pixels, parts, part, outputs, parts_of_channels, channels, inputs]
     slot = part // block * column + 64 if packs else 0
@@ -143,13 +141,6 @@ def schedule(relation: Relation, images: int, how: int) -> Schedule:
     taken = max(TAKEN // max(part * channels * inputs, 1), 1)
     zeros = np.zeros(block, relation.dtype)
     return Schedule(address, Geometry(fields, []), groups * parts * parts_of_channels, taken, slot, zeros)
-
-
-def _split(count: int, step: int, wanted: int) -> tuple[int, int]:
-    """The size of parts, a multiple of `step`, of which there are about as many as wanted; and how many there are."""
-    steps = -(-count // step)
-    part = -(-steps // max(min(wanted, steps), 1)) * step
-    return part, -(-count // part)
 
 
 def planes(spec: Contraction, machine: Machine) -> str:

@@ -19,7 +19,8 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
 from .contraction import LINE, PIECE, Contraction, fused, mask_below, prefetch
-from .conv_gather import B_FIRST, CLASS, NEST_AT, TAKEN, WINDOWS, Relation, Walk, classes_table, join
+from .conv_gather import B_FIRST, CLASS, NEST_AT, TAKEN, WINDOWS, Walk, classes_table, join
+from .conv_relation import Relation
 from .ending import bits, finisher, given, opened, stored
 from .ir import Function, Value, module
 from .ir_types import vector

@@ -21,14 +21,16 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import Contraction, Tiles
-from .conv_gather import B_FIRST, CLASS, TAKEN, WINDOWS, Pixels, Relation, classes_table
+from .conv_gather import B_FIRST, CLASS, TAKEN, WINDOWS, Pixels, classes_table
 from .conv_move import copier, folder, mover
+from .conv_relation import Relation
 from .conv_windows import classes_of
 from .edges import taps_inside
 from .ending import bits, finish_lines, without_residual, words
 from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine, machine
+from .slots import MOST
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -59,9 +61,6 @@ X_BYTES, Y_BYTES = 3 << 17, 1 << 17
 BUDGETS, REPEATED = (1, 2, 3), 1.5
 """Times these bytes that are tried until no more than so many times x is packed: windows of neighbouring slabs share pixels, and
 where taps lie far apart, nearly all of them."""
-
-MOST = (1 << 21) - (1 << 16)
-"""Bytes of scratch that a thread may need."""
 
 UNITS = 8
 """Units that a call has at least, if that does not mean packing the same for too few products."""
@@ -151,16 +150,9 @@ def line(relation: Relation, images: int) -> tuple[Relation, int]:
     return replace(relation, axes=(StridedAxis(pixels, 1, out=pixels),)), 1
 
 
-ONE = StridedAxis(1, 1)
-
-
-def _axes(relation: Relation) -> tuple[StridedAxis, ...]:
-    return (ONE,) * (3 - len(relation.axes)) + relation.axes
-
-
 def _inner(relation: Relation, axis: int) -> tuple[int, int]:
     """Pixels of x and of y in one step of an axis."""
-    axes = _axes(relation)[axis + 1 :]
+    axes = relation.volume[axis + 1 :]
     return math.prod(a.size for a in axes), math.prod(a.out for a in axes)
 
 
@@ -176,7 +168,7 @@ def _y_pixel(relation: Relation) -> int:
 
 @lru_cache(maxsize=512)
 def _cut(relation: Relation, images: int, first: bool = True) -> Cut:
-    axes = _axes(relation)
+    axes = relation.volume
     number = next((k for k, axis in enumerate(axes) if axis.size > 1 or axis.out > 1), 2)
     axis, (x_inner, y_inner) = axes[number], _inner(relation, number)
     x_step, y_step = x_inner * _x_pixel(relation), first * y_inner * _y_pixel(relation)
@@ -241,7 +233,7 @@ def schedule(relation: Relation, images: int, how: int = 0, fold: int = 1, first
     cut = _cut(relation, images, first)
     (address,) = functions("conv_slabs", (spec, fold, first), lambda: slabs_kernel(spec, machine(), fold, first), ("slabs",))
     groups, inputs, outputs = relation.parts
-    axes, (x_inner, y_inner), block = _axes(relation), _inner(relation, cut.axis), spec.block(machine())
+    (x_inner, y_inner), block = _inner(relation, cut.axis), spec.block(machine())
     x_pixel, y_pixel = _x_pixel(relation), _y_pixel(relation) if first else relation.outputs * spec.bytes
     span = [max(s[1] - s[0] for s in cut.slabs), max(s[3] - s[2] for s in cut.slabs)]
     table = classes_table(relation, x_pixel, y_pixel)
@@ -260,7 +252,7 @@ def schedule(relation: Relation, images: int, how: int = 0, fold: int = 1, first
     part = max(relation.blocks // max(-(-UNITS // units), 1), min(least, -(-relation.blocks // -(-LEAST // units))), 1)
     parts = -(-relation.blocks // part)
     x_slot, y_slot = _slot(relation, cut, first)
-    size, out = math.prod(a.size for a in axes), math.prod(a.out for a in axes)
+    size, out = relation.pixels
     fields = [images, parts, part, relation.blocks, groups, len(slabs), cut.together, inputs, outputs]
     x_channel = (size if first else relation.inputs) * spec.bytes
     fields += [x_channel, x_pixel, out * spec.bytes, int(table[0, A_IMAGE]), x_inner * x_pixel]
@@ -276,7 +268,7 @@ A_IMAGE, C_IMAGE = 4, 9
 
 def _jobs(relation: Relation, table: Numbers, axis: int, start: int, end: int) -> Numbers:
     """The pixels of each class whose windows along an axis are from `start` to `end`."""
-    c = [classes_of(a) for a in _axes(relation)]
+    c = [classes_of(a) for a in relation.volume]
     kinds = np.indices([len(k.taps) for k in c]).reshape(3, -1)[axis]
     first, step, windows = c[axis].window[kinds], np.maximum(c[axis].window_step[kinds], 1), c[axis].windows[kinds]
     low, high = (np.clip(-((first - place) // step), 0, windows) for place in (start, end))

@@ -19,8 +19,8 @@ from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from . import conv_gather, conv_slabs
-from .conv_gather import Relation
 from .conv_pack import form_of, packed, packed_bias
+from .conv_relation import Relation
 from .kept import kept
 from .machine import machine
 

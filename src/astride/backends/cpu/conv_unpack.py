@@ -14,8 +14,8 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import Contraction, mask_below
-from .conv_gather import Relation
 from .conv_layout import transposed
+from .conv_relation import Relation
 from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine, machine

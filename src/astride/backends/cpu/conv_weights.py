@@ -23,9 +23,10 @@ from .. import memory
 from ..protocol import Array
 from .cache import functions
 from .contraction import NEST, Contraction, Tiles
-from .conv_gather import Relation, strides, three
+from .conv_relation import Relation, strides, three
 from .conv_unpack import unpack
 from .conv_windows import classes_of
+from .cuts import bounds_of
 from .ir import Function, Value, module
 from .ir_types import vector
 from .machine import Machine, machine
@@ -103,13 +104,13 @@ def schedule(relation: Relation, images: int) -> Schedule:
     spec, block = relation.spec, relation.spec.block(machine())
     (address,) = functions("conv_weights", spec, lambda: correlate(spec, machine()), ("correlate",))
     groups, inputs, outputs = relation.parts
-    axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
+    axes = relation.volume
     a_steps = strides([axis.size for axis in axes], relation.inputs * spec.bytes)
     b_steps = strides([axis.out for axis in axes], relation.outputs * spec.bytes)
     chunks = _chunks(relation, images)
     blocks, sums_bytes = groups * relation.blocks, math.prod(relation.packed_shape) * spec.bytes
     sums = max(min(UNITS // blocks, SUMS_BYTES // sums_bytes, len(chunks)), 1)
-    bounds = np.arange(sums + 1, dtype=np.int64) * len(chunks) // sums
+    bounds = bounds_of(len(chunks), sums)
     entries, places = entries_of(relation, axes, a_steps, inputs, few_inputs(relation))
     fields = [
         relation.blocks,

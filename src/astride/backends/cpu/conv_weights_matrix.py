@@ -23,9 +23,9 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .contraction import AHEAD, AHEAD_NEST, NEST, Contraction, Tiles, mask_below
-from .conv_gather import Relation
-from .conv_move import mover
-from .conv_weights_packed import copier
+from .conv_move import band_copier, mover
+from .conv_relation import Relation
+from .cuts import at_most, bounds_of
 from .ending import ADD
 from .ir import Function, Value, module
 from .ir_types import vector
@@ -85,10 +85,7 @@ class Schedule:
 
 def takes(relation: Relation) -> bool:
     """Whether every window is one pixel."""
-    return not relation.depthwise and all(
-        axis.kernel == axis.input_dilation == 1 and axis.pad_lo == 0 and (axis.out - 1) * axis.stride < axis.size
-        for axis in relation.axes
-    )
+    return relation.single
 
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, first: bool) -> Array:
@@ -129,14 +126,6 @@ def _turned(relation: Relation) -> bool:
     return rows < FEW_ROWS and rows < columns
 
 
-def _even(count: int, most: int, step: int) -> tuple[int, int]:
-    """Parts of at most so many, multiples of a step and nearly equal: the size of one, and how many there are."""
-    steps = -(-count // step)
-    parts = -(-steps // max(most // step, 1))
-    size = -(-steps // parts) * step
-    return size, -(-count // size)
-
-
 def _chunks(images: int, pixels: int) -> Numbers:
     """The table of chunks: some images, or a part of one image's pixels."""
     if pixels > PIXELS:
@@ -153,17 +142,17 @@ def schedule(relation: Relation, images: int, first: bool) -> Schedule:
     spec, block = dataclasses.replace(relation.spec, ahead=True), relation.spec.block(machine())
     (address,) = functions("conv_weights_matrix", (spec, first), lambda: product(spec, machine(), first), ("product",))
     groups, inputs, outputs = relation.parts
-    pixels, turned = math.prod(axis.out for axis in relation.axes), _turned(relation)
+    pixels, turned = relation.pixels[1], _turned(relation)
     rows, columns = (inputs, outputs) if relation.swapped != turned else (outputs, inputs)
-    part, parts = _even(rows, ROWS, spec.rows(machine())[0])
-    column_part, column_parts = _even(columns, BLOCKS * block, block)
+    part, parts = at_most(rows, spec.rows(machine())[0], ROWS)
+    column_part, column_parts = at_most(columns, block, BLOCKS * block)
     chunks = _chunks(images, pixels) if first else _chunks(1, images * pixels)
     most = int((chunks[:, 1] * chunks[:, 3]).max())
     line = columns + (64 // spec.bytes if columns * spec.bytes % ALIAS == 0 else 0)
     sums_bytes = groups * rows * line * spec.bytes
     units = groups * parts * column_parts
     sums = max(min(UNITS // units, SUMS_BYTES // sums_bytes, len(chunks)), 1)
-    bounds = np.arange(sums + 1, dtype=np.int64) * len(chunks) // sums
+    bounds = bounds_of(len(chunks), sums)
     a_side, b_side = (_side(n, groups, pixels, spec.bytes, first) for n in (rows, columns))
     far = a_side[0] if first else a_side[1]
     copied = (most * spec.bytes + 64, spec.bytes) if first else (spec.bytes, part * spec.bytes)
@@ -199,8 +188,7 @@ def product(spec: Contraction, machine: Machine, first: bool) -> str:
             here.pack(chunk)
             here.multiply(chunk, f.select(index.eq(start), f.value("i64", 0), ADD))
     slots.give_back(f, f.c, number)
-    copy = copier(spec, machine)
-    copy.name = "copy"  # a mover is called `move` as well
+    copy = band_copier(spec.kind, machine, "copy")
     return module(f, slots.taker(), copy, mover(spec.kind, machine) if first else packer(tiles), *tiles.functions)
 
 

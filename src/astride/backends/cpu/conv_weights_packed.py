@@ -15,19 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...plan import Shape, StridedAxis
+from ...plan import Shape
 from .. import memory
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .contraction import Contraction, Tiles, mask_below
-from .conv_gather import Relation, strides
-from .conv_move import mover
+from .contraction import Contraction, Tiles
+from .conv_move import band_copier, mover
+from .conv_relation import Relation, strides
 from .conv_unpack import unpack
 from .conv_weights import CHUNK, ENTRY, SUMS_BYTES, UNITS, Numbers, add_entry, box_ranges, clear, entries_of, few_inputs
+from .cuts import at_most, bounds_of
 from .ir import Function, Value, module
-from .ir_types import vector
 from .machine import Machine, machine
+from .slots import MOST
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -51,8 +52,8 @@ PIXELS, FEW_PIXELS, PACKED_BYTES = 512, 256, 1 << 17
 """Pixels of dy that a chunk has at least where there are as many; fewer where scratch would leave the second cache; and bytes
 of a packed block that it has at most: sums are read and written once a chunk, and what chunks share of x is packed again."""
 
-MOST, NEAR = (1 << 21) - (1 << 16), 1 << 20
-"""Bytes of scratch that a thread may need, and that stay in the second cache."""
+NEAR = 1 << 20
+"""Bytes of scratch that stay in the second cache."""
 
 BLOCKS_BYTES, MOST_BLOCKS, FEWEST_BLOCKS = 1 << 19, 8, 4
 """Bytes of sums that a unit works on at once; blocks it has at most, and at least where windows are single pixels."""
@@ -108,13 +109,9 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape, first
     return dw
 
 
-def _axes(relation: Relation) -> tuple[StridedAxis, ...]:
-    return (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
-
-
 def _outermost(relation: Relation) -> tuple[int, int, int]:
     """The first axis that is more than one step long, and the pixels of x and y in one of its steps."""
-    axes = _axes(relation)
+    axes = relation.volume
     axis = next((k for k, one in enumerate(axes) if one.size > 1 or one.out > 1), 2)
     inner = axes[axis + 1 :]
     return axis, math.prod(one.size for one in inner), math.prod(one.out for one in inner)
@@ -124,7 +121,7 @@ def _outermost(relation: Relation) -> tuple[int, int, int]:
 def _cut(relation: Relation, images: int) -> Cut:
     """Chunks as large as leave enough of them for all units."""
     sets = -(-UNITS // (relation.parts[0] * -(-relation.blocks // _part(relation))))
-    pixels = images * math.prod(axis.out for axis in relation.axes) // sets
+    pixels = images * relation.pixels[1] // sets
     cut = _cut_into(relation, images, max(pixels, PIXELS))
     return cut if _slot(relation, cut) <= NEAR else _cut_into(relation, images, FEW_PIXELS)
 
@@ -132,7 +129,7 @@ def _cut(relation: Relation, images: int) -> Cut:
 def _cut_into(relation: Relation, images: int, pixels: int) -> Cut:
     """Chunks of about so many pixels."""
     axis, _, y_inner = _outermost(relation)
-    of, rows = _axes(relation)[axis], relation.spec.rows(machine())[0]
+    of, rows = relation.volume[axis], relation.spec.rows(machine())[0]
     block = relation.spec.block(machine()) * relation.spec.bytes
     wanted = max(min(pixels, PACKED_BYTES // block) // max(y_inner, 1), 1)
     together_images = max(min(wanted // max(of.out, 1), images), 1)
@@ -144,7 +141,7 @@ def _cut_into(relation: Relation, images: int, pixels: int) -> Cut:
             end = min(start + step, of.out)
             low = min(max(start * of.stride - of.pad_lo, 0), of.size)
             high = max(min((end - 1) * of.stride - of.pad_lo + (of.kernel - 1) * of.dilation + 1, of.size), low)
-            box = [0, 1] * axis + [start, end] + [n for one in _axes(relation)[axis + 1 :] for n in (0, one.out)]
+            box = [0, 1] * axis + [start, end] + [n for one in relation.volume[axis + 1 :] for n in (0, one.out)]
             rows_of.append([image, min(image + together_images, images), *box, low, high - low, start, end - start])
     chunks = np.array(rows_of, np.int64)
     merged = few_inputs(relation)
@@ -166,8 +163,7 @@ def _part(relation: Relation) -> int:
     """Blocks of one unit."""
     panel = relation.taps * relation.parts[1] * relation.spec.block(machine()) * relation.spec.bytes
     most = max(min(BLOCKS_BYTES // panel, MOST_BLOCKS), FEWEST_BLOCKS if relation.taps == 1 else 1)
-    parts = -(-relation.blocks // most)
-    return -(-relation.blocks // parts)
+    return at_most(relation.blocks, 1, most)[0]
 
 
 def _slot(relation: Relation, cut: Cut) -> int:
@@ -182,7 +178,7 @@ def schedule(relation: Relation, images: int, first: bool) -> Schedule:
     spec, block, cut = relation.spec, relation.spec.block(machine()), _cut(relation, images)
     (address,) = functions("conv_weights_packed", (spec, first), lambda: correlate(spec, machine(), first), ("correlate",))
     groups, inputs, outputs = relation.parts
-    axes, (_, x_inner, y_inner) = _axes(relation), _outermost(relation)
+    axes, (_, x_inner, y_inner) = relation.volume, _outermost(relation)
     pixel, _, y_block, _ = _sizes(relation, cut)
     a_steps, b_steps = strides([axis.size for axis in axes], pixel), strides([axis.out for axis in axes], block * spec.bytes)
     a_steps[0], b_steps[0] = cut.x_most * x_inner * pixel, cut.y_most * y_inner * block * spec.bytes
@@ -190,7 +186,7 @@ def schedule(relation: Relation, images: int, first: bool) -> Schedule:
     part = _part(relation)
     parts, sums_bytes = -(-relation.blocks // part), math.prod(relation.packed_shape) * spec.bytes
     sums = max(min(-(-UNITS // (groups * parts)), SUMS_BYTES // sums_bytes, len(cut.chunks)), 1)
-    bounds = np.arange(sums + 1, dtype=np.int64) * len(cut.chunks) // sums
+    bounds = bounds_of(len(cut.chunks), sums)
     fields = [parts, part, relation.blocks, groups, inputs, outputs, len(entries), cut.together, int(cut.merged)]
     fields += [relation.taps * inputs * block * spec.bytes, sums_bytes, block * spec.bytes]
     fields += [a_steps[0], *[step * axis.stride for step, axis in zip(a_steps[1:], axes, strict=False)], *b_steps[:4]]
@@ -213,7 +209,7 @@ def correlate(spec: Contraction, machine: Machine, first: bool) -> str:
     f, tiles = kernel_function("correlate"), Tiles(spec, machine)
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     bounds, chunks, entries, places = (f.at(f.geometry, f.field(f.geometry, len(FIELDS) + k)) for k in range(4))
-    block, packer = tiles.block, mover(spec.kind, machine) if first else copier(spec, machine)
+    block, packer = tiles.block, mover(spec.kind, machine) if first else band_copier(spec.kind, machine, "move")
     number, scratch = slots.slot(f, f.c, get["slot"])
     zeros, x_at = f.load("ptr", f.at(f.c, ZEROS * 8)), f.at(scratch, get["x_at"])
     steps = [[get[f"{side}{k}"] for k in range(4)] for side in "ab"]
@@ -273,19 +269,3 @@ class _Side:
     def origin(self, there: Value) -> Value:
         """Where packed numbers would begin, were all of the array packed."""
         return self.f.at(there, -(self.image * self.image_step + self.low * self._of("step")))
-
-
-def copier(spec: Contraction, machine: Machine) -> Function:
-    """conv_move.py's `move` where channels come last already: pixels of x, `x_row` bytes apart, to places `y_row` bytes apart."""
-    width, bytes_ = spec.lanes(machine), spec.bytes
-    f = Function("move", private=True, x="ptr", y="ptr", rows="i64", columns="i64", x_row="i64", y_row="i64", room="i64")
-    kind = vector(width, spec.kind)
-    with f.loop(0, f.rows, width) as row:
-        mask = mask_below(f, width, f.rows - row)
-        x, y = f.at(f.x, row * bytes_), f.at(f.y, row * bytes_)
-        with f.when((f.rows - row) >= width, likely=True) as ragged:
-            with f.loop(0, f.columns) as column:
-                f.store(f.load(kind, f.at(x, column * f.x_row)), f.at(y, column * f.y_row))
-            with ragged.otherwise(), f.loop(0, f.columns) as column:
-                f.store(f.load(kind, f.at(x, column * f.x_row), mask=mask), f.at(y, column * f.y_row), mask=mask)
-    return f

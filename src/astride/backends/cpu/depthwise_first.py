@@ -17,8 +17,10 @@ from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import fused, mask_below
-from .conv_gather import UNITS, Relation, strides
+from .contraction import fused, mask_below, mask_inside
+from .conv_gather import UNITS
+from .conv_relation import Relation, strides
+from .cuts import bounds_of
 from .depthwise_last import depths
 from .edges import taps_inside
 from .ending import bits, finisher, given, opened, spilled, stored
@@ -111,14 +113,13 @@ def compute(
 
 def _two(relation: Relation) -> tuple[StridedAxis, StridedAxis]:
     """Height and width."""
-    high, wide = (StridedAxis(1, 1), *relation.axes)[-2:]
-    return high, wide
+    return relation.volume[1:]
 
 
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     """How a relation is computed over so many images; `how` is what is done with sums."""
-    axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
+    axes = relation.volume
     high, wide = axes[1:]
     spec = Planar(
         relation.spec.kind,
@@ -134,7 +135,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     w_depth = -w_steps[1] if spec.flip else w_steps[1]
     groups = groups_of(high, x_steps[2], -w_steps[2] if spec.flip else w_steps[2], y_steps[2])
     parts = max(min(-(-UNITS // max(images * relation.outputs * axes[0].out, 1)), len(groups)), 1)
-    bounds = np.arange(parts + 1, dtype=np.int64) * len(groups) // parts
+    bounds = bounds_of(len(groups), parts)
     deep = depths(axes[0], x_steps[1], w_depth, w_steps[0] - size if spec.flip else 0)
     fields = [relation.outputs, axes[0].out, x_steps[0], y_steps[1], w_steps[0], taps_inside(axes[0]).step * x_steps[1], w_depth]
     blocks = _blocks(wide, lanes)
@@ -274,10 +275,8 @@ class Columns:
 
     def _inside(self, offset: int, stride: int) -> Value:
         """Whether the pixels at an offset from the first, `stride` apart, are inside the row."""
-        f = self.f
         assert self.width is not None
-        apart = f.value(vector(self.lanes, "i64"), [stride * k for k in range(self.lanes)])
-        return (f.splat(self.first + offset, self.lanes) + apart).below(f.splat(self.width, self.lanes))
+        return mask_inside(self.f, self.lanes, self.first + offset, self.width, stride)
 
     def tap(self, row: Value, tap: int) -> tuple[Value, Value | None]:
         """The pixels of a tap, and which are inside where not all are."""

@@ -22,9 +22,9 @@ from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
-from .contraction import PIECE, fused, mask_below, prefetch
-from .conv_gather import LINE, Relation, strides
+from .contraction import LINE, PIECE, fused, mask_below, prefetch
 from .conv_layout import transpose
+from .conv_relation import Relation, strides
 from .depthwise_tiles import RUN, Row, Tile, row_of
 from .edges import taps_inside
 from .ending import bits, finisher, given, opened, spilled, stored
@@ -197,13 +197,6 @@ def specification(relation: Relation, channels: int, *, streamed: bool = False) 
     return Depthwise(relation.spec.kind, tiles(relation).tiles, relation.inputs // relation.groups, relation.flip, few, streamed)
 
 
-def evenly(channels: int, lanes: int, most: int) -> int:
-    """Channels of blocks of at most so many vectors, but one at least, that leave little of the last one over."""
-    vectors = -(-channels // lanes)
-    blocks = -(-vectors // max(most, 1))
-    return min(channels, lanes * -(-vectors // blocks))
-
-
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, how: int = 0, far: bool = False, streamed: bool = False) -> Schedule:
     """How a relation is computed over any number of images; `how` is what is done with sums, x may be `far`."""
@@ -218,7 +211,7 @@ def schedule(relation: Relation, how: int = 0, far: bool = False, streamed: bool
 def geometry(relation: Relation, channels: int, how: int, far: bool = False) -> tuple[Geometry, int]:
     """The geometry for x and y of so many channels, and the pairs of rows of an image."""
     bytes_, lanes = relation.spec.bytes, relation.spec.lanes(machine())
-    axes = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes
+    axes = relation.volume
     x_steps, y_steps = strides([a.size for a in axes], channels * bytes_), strides([a.out for a in axes], channels * bytes_)
     w_steps = strides([a.kernel for a in axes], lanes * bytes_)
     first, w_input = (w_steps[0] - w_steps[3] if relation.flip else 0), w_steps[0]

@@ -7,7 +7,6 @@ A unit is some channels of one image, which are moved to scratch memory channels
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,15 +16,15 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .conv_gather import Relation
 from .conv_move import mover
+from .conv_relation import Relation
+from .cuts import at_most
 from .depthwise_last import (
     HOW,
     VECTORS,
     Depthwise,
     all_rows,
     by_tap,
-    evenly,
     first_sums,
     geometry,
     specification,
@@ -35,6 +34,7 @@ from .depthwise_last import (
 from .ending import NUMBERS, bits, words
 from .ir import module
 from .machine import Machine, machine
+from .slots import MOST
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -47,8 +47,8 @@ image; bytes of the scratch for x and of all. Then tables: where blocks begin, a
 BIAS = slots.FIRST_FREE
 """The word of a call's block with the bias's address; those behind it are the numbers of ending.py."""
 
-BYTES, MOST = 1 << 18, (1 << 21) - (1 << 16)
-"""About as many bytes as a block has in scratch memory, and as many as it may have."""
+BYTES = 1 << 18
+"""About as many bytes as a block has in scratch memory."""
 
 TAKEN = 1 << 16
 """Products that a thread takes at once, at least."""
@@ -99,20 +99,16 @@ def compute(
     del memory
 
 
-def _pixels(relation: Relation) -> tuple[int, int]:
-    return math.prod(axis.size for axis in relation.axes), math.prod(axis.out for axis in relation.axes)
-
-
 def _channels(relation: Relation) -> int:
     """Channels of a block."""
     lanes = relation.spec.lanes(machine())
-    one = sum(_pixels(relation)) * relation.spec.bytes * lanes
-    return evenly(relation.outputs, lanes, min(VECTORS, BYTES // max(one, 1)))
+    one = sum(relation.pixels) * relation.spec.bytes * lanes
+    return min(relation.outputs, at_most(relation.outputs, lanes, lanes * min(VECTORS, BYTES // max(one, 1)))[0])
 
 
 def _slot(relation: Relation) -> tuple[int, int]:
     """Bytes of scratch for x and for y; what weaves rows writes a little behind them."""
-    x, y = (pixels * _channels(relation) * relation.spec.bytes for pixels in _pixels(relation))
+    x, y = (pixels * _channels(relation) * relation.spec.bytes for pixels in relation.pixels)
     return -(-(x + 64) // 64) * 64, -(-y // 64) * 64
 
 
@@ -125,11 +121,11 @@ def schedule(relation: Relation, how: int = 0) -> Schedule:
     inner, pairs = geometry(relation, channels, how)
     begins, vectors = vector_starts(relation.outputs, channels), vector_starts(channels, lanes)
     w_block = len(vectors) * spec.inputs * relation.taps * lanes * bytes_
-    x_plane, y_plane = (pixels * bytes_ for pixels in _pixels(relation))
+    x_plane, y_plane = (pixels * bytes_ for pixels in relation.pixels)
     x_slot, y_slot = _slot(relation)
     fields = [relation.outputs, channels, len(begins), x_plane, y_plane, w_block, pairs, x_slot, x_slot + y_slot]
     starts = tuple(begin + start for begin in begins for start in vectors)
-    taken = max(TAKEN // max(_pixels(relation)[1] * channels * relation.taps * spec.inputs, 1), 1)
+    taken = max(TAKEN // max(relation.pixels[1] * channels * relation.taps * spec.inputs, 1), 1)
     made = Geometry(fields, [np.array(begins, np.int64), inner.memory])
     return Schedule(address, made, starts, len(begins), taken, x_slot + y_slot)
 

@@ -17,20 +17,22 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...plan import Shape, StridedAxis
+from ...plan import Shape
 from ..protocol import Array
 from . import slots
 from .cache import functions
-from .contraction import PIECE, fused, mask_below, prefetch
-from .conv_gather import LINE, Relation, strides
+from .contraction import LINE, PIECE, fused, mask_below, prefetch
 from .conv_layout import channels_last, transpose
 from .conv_move import mover
-from .depthwise_last import FAR, MOST_AHEAD, MOST_TILES, MOST_WRITTEN, VECTORS, depths, evenly, small_groups, vector_starts
+from .conv_relation import Relation, strides
+from .cuts import at_most, bounds_of
+from .depthwise_last import FAR, MOST_AHEAD, MOST_TILES, MOST_WRITTEN, VECTORS, depths, small_groups, vector_starts
 from .depthwise_tiles import RUN, Row, Tile, row_of
 from .edges import taps_inside
 from .ir import Function, Value, module
 from .ir_types import BITS, vector
 from .machine import Machine, machine
+from .slots import MOST
 from .tables import Geometry
 from .window import kernel_function
 from .workers import address_of, run
@@ -49,8 +51,8 @@ OUTER = ("blocks", "vectors", "of_block", "unit", "channels", "block", "x_plane"
 channels come first those of all and of a block, the bytes of a plane of x and of dy, and of the scratch for x and of all. Then
 tables: where sets begin, where blocks do, and the fields of rows."""
 
-BYTES, MOST = 1 << 19, (1 << 21) - (1 << 16)
-"""About as many bytes as a block has in scratch memory, and as many as it may have."""
+BYTES = 1 << 19
+"""About as many bytes as a block has in scratch memory."""
 
 SUMS_BYTES = 20 << 10
 """Bytes of the sums of a unit, about: they stay in the first cache."""
@@ -139,10 +141,6 @@ def _tiles(relation: Relation) -> Row:
     return row_of(relation.axes[-1], max(min(MOST_WINDOWS, machine().registers - 4 - sums), 4), overlap=False)
 
 
-def _pixels(relation: Relation) -> tuple[int, int]:
-    return math.prod(axis.size for axis in relation.axes), math.prod(axis.out for axis in relation.axes)
-
-
 def _sum_vector(relation: Relation) -> int:
     """Bytes of the sums of a vector of channels."""
     return relation.inputs // relation.groups * relation.taps * relation.spec.lanes(machine()) * relation.spec.bytes
@@ -151,19 +149,20 @@ def _sum_vector(relation: Relation) -> int:
 def _channels(relation: Relation) -> int:
     """Channels of a block where they come first."""
     lanes = relation.spec.lanes(machine())
-    one = sum(_pixels(relation)) * relation.spec.bytes * lanes
-    return evenly(relation.outputs, lanes, min(BYTES // max(one, 1), SUMS_BYTES // _sum_vector(relation), VECTORS))
+    one = sum(relation.pixels) * relation.spec.bytes * lanes
+    vectors = min(BYTES // max(one, 1), SUMS_BYTES // _sum_vector(relation), VECTORS)
+    return min(relation.outputs, at_most(relation.outputs, lanes, lanes * vectors)[0])
 
 
 def _scratch(relation: Relation) -> tuple[int, int]:
     """Bytes of scratch for x and for dy; what weaves rows writes a little behind them."""
-    x, y = (-(-(pixels * _channels(relation) * relation.spec.bytes + 64) // 64) * 64 for pixels in _pixels(relation))
+    x, y = (-(-(pixels * _channels(relation) * relation.spec.bytes + 64) // 64) * 64 for pixels in relation.pixels)
     return x, y
 
 
 def _sets(relation: Relation, blocks: int, parts: int, images: int) -> int:
     """Sets of totals: units enough for many threads, each with work enough, of whole parts."""
-    products = images * _pixels(relation)[1] * relation.outputs * relation.taps * (relation.inputs // relation.groups)
+    products = images * relation.pixels[1] * relation.outputs * relation.taps * (relation.inputs // relation.groups)
     return max(min(products // SET, UNITS // blocks, parts), 1)
 
 
@@ -184,14 +183,14 @@ def schedule(relation: Relation, images: int, first: bool) -> Schedule:
         blocks = -(-len(vectors) // max(SUMS_BYTES // of_vector, 1))
         of_block = -(-len(vectors) // blocks)
         begins, starts = tuple(range(0, len(vectors), of_block)), vectors
-        rows = images * _pixels(relation)[1] // max(high[1], 1)
+        rows = images * relation.pixels[1] // max(high[1], 1)
         parts, step = -(-rows // piece), piece
     sets = _sets(relation, len(begins), parts, images)
-    bounds = np.arange(sets + 1, dtype=np.int64) * parts // sets * step
+    bounds = bounds_of(parts, sets) * step
     if not first:
         bounds[-1] = rows
-    far = not first and len(begins) == 1 and images * sum(_pixels(relation)) * channels * bytes_ >= 2 * FAR
-    x_plane, y_plane = (pixels * bytes_ for pixels in _pixels(relation))
+    far = not first and len(begins) == 1 and images * sum(relation.pixels) * channels * bytes_ >= 2 * FAR
+    x_plane, y_plane = (pixels * bytes_ for pixels in relation.pixels)
     x_slot, y_slot = _scratch(relation) if first else (0, 0)
     fields = [len(begins), len(vectors), of_block, 2 * of_block * of_vector]
     fields += [relation.outputs, channels, x_plane, y_plane, x_slot, x_slot + y_slot]
@@ -202,7 +201,7 @@ def schedule(relation: Relation, images: int, first: bool) -> Schedule:
 def rows_geometry(relation: Relation, channels: int, piece: int, far: bool) -> Geometry:
     """The fields of rows for x and dy of so many channels."""
     lanes, bytes_ = relation.spec.lanes(machine()), relation.spec.bytes
-    axes, row = (StridedAxis(1, 1),) * (3 - len(relation.axes)) + relation.axes, _tiles(relation)
+    axes, row = relation.volume, _tiles(relation)
     x_steps, y_steps = strides([a.size for a in axes], channels * bytes_), strides([a.out for a in axes], channels * bytes_)
     sum_steps, inside = strides([a.kernel for a in axes], lanes * bytes_), [taps_inside(a) for a in axes[:2]]
     long = axes[2].out > PIECE

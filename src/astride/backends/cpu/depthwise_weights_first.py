@@ -19,7 +19,8 @@ from ...plan import Shape, StridedAxis
 from ..protocol import Array
 from .cache import functions
 from .contraction import PIECE, fused, mask_below
-from .conv_gather import Relation, strides
+from .conv_relation import Relation, strides
+from .cuts import bounds_of
 from .depthwise_first import GROUP, ROWS, TAKEN, Columns, Planar, groups_of
 from .ir import Function, Value, module
 from .ir_types import size, vector
@@ -84,7 +85,7 @@ def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Ar
 @lru_cache(maxsize=512)
 def schedule(relation: Relation, images: int) -> Schedule:
     """How the gradient is computed over so many images."""
-    high, wide = (StridedAxis(1, 1), *relation.axes)[-2:]
+    _, high, wide = relation.volume
     spec = Planar(
         relation.spec.kind, (high.kernel, wide.kernel), (high.stride, wide.stride), (high.dilation, wide.dilation), flip=False
     )
@@ -92,7 +93,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     x_steps, y_steps = (strides(sizes, spec.bytes) for sizes in ([high.size, wide.size], [high.out, wide.out]))
     groups, blocks = groups_of(high, x_steps[2], 1, y_steps[2]), _blocks(wide, relation.spec.lanes(machine()))
     sets = max(min(images, UNITS // relation.outputs), 1)
-    bounds = np.arange(sets + 1, dtype=np.int64) * images // sets
+    bounds = bounds_of(images, sets)
     fields = [relation.outputs, x_steps[1], y_steps[1], x_steps[2], wide.size, wide.out, -wide.pad_lo, len(groups), len(blocks)]
     products = images * high.out * wide.out * relation.taps // sets
     return Schedule(address, Geometry(fields, [bounds, groups, blocks]), sets, max(TAKEN // max(products, 1), 1))

@@ -18,7 +18,7 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
 from .contraction import fused, opaque
-from .conv_gather import Relation
+from .conv_relation import Relation
 from .edges import taps_inside
 from .ending import bits, finisher, given, opened
 from .ir import Function, Value, module
@@ -101,7 +101,7 @@ class Schedule:
 
 def specification(relation: Relation) -> Whole:
     """What the code depends on."""
-    high, wide = (StridedAxis(1, 1), *relation.axes)[-2:]
+    _, high, wide = relation.volume
     return Whole(relation.spec.kind, high, wide, relation.flip)
 
 

@@ -18,7 +18,8 @@ from ..protocol import Array
 from . import depthwise_whole
 from .cache import functions
 from .contraction import PIECE, fused
-from .conv_gather import Relation
+from .conv_relation import Relation
+from .cuts import bounds_of
 from .depthwise_weights_first import added_up
 from .depthwise_whole import TAKEN, Pixels, Whole, specification
 from .ir import Function, Value, module
@@ -72,7 +73,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     spec = specification(relation)
     (address,) = functions("depthwise_whole_weights", spec, lambda: correlate(spec, machine()), ("correlate",))
     sets = max(min(images, UNITS // relation.outputs), 1)
-    bounds = np.arange(sets + 1, dtype=np.int64) * images // sets
+    bounds = bounds_of(images, sets)
     products = images * spec.high.out * spec.wide.out * relation.taps // sets
     return Schedule(address, Geometry([relation.outputs], [bounds]), sets, max(TAKEN // max(products, 1), 1))
 

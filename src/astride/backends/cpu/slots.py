@@ -22,6 +22,9 @@ from .workers import address_of
 SCRATCH, COUNT, FIRST_FREE = range(3)
 """Words of a block: the address of the first slot, how many there are, and what the kernel's own call has for it."""
 
+MOST = (1 << 21) - (1 << 16)
+"""Bytes of a slot that kernels of convolution ask for, at most: whoever needs more is computed in another way."""
+
 FLAGS = 16
 """The word from which there is one for each slot: 1 while it is taken."""
 

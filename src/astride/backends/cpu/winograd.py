@@ -19,9 +19,9 @@ from ..epilogue import Epilogue
 from ..protocol import Array
 from . import conv_gather, slots
 from .cache import functions
-from .conv_gather import Relation
 from .conv_layout import channels_last
 from .conv_pack import form_of
+from .conv_relation import Relation
 from .ending import bits, words
 from .ir import module
 from .kept import kept

@@ -10,7 +10,7 @@ from ..memory import Pool
 from ..protocol import Array
 from .cache import functions
 from .contraction import Contraction
-from .conv_gather import Relation
+from .conv_relation import Relation
 from .ir import module
 from .ir_types import vector
 from .machine import Machine, machine

@@ -21,9 +21,9 @@ from ..protocol import Array
 from . import conv_weights, slots
 from .cache import functions
 from .contraction import prefetch
-from .conv_gather import Relation
 from .conv_layout import channels_last
 from .conv_move import mover
+from .conv_relation import Relation
 from .conv_unpack import unpack
 from .ir import Function, Value, module
 from .ir_types import vector
