@@ -220,3 +220,17 @@ def test_what_is_not_taken() -> None:
         assert not any(conv_few.takes(relation(plan, False), 1, first) for first in (True, False))
     plan = astride.plan("conv", (1, 8, 20, 40), w_shape=(3, 8, 3, 3), dtype="float32")
     assert conv_few.takes(relation(plan, False), 1, True) and not conv_few.takes(relation(plan, False), 0, True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_boxes_of_some_columns_whose_packed_rows_are_as_long_as_those_of_x(dtype: str) -> None:
+    """Such rows do not follow each other in x, though they look as if they did."""
+    options: dict[str, Any] = {"dilation": (2, 3), "stride": (2, 1), "padding": ((0, 2), (4, -1)), "layout": "channels_last"}
+    width = 24 if dtype == "float64" else 48
+    plan = astride.plan("conv", (1, 25, width, 6), w_shape=(14, 6, 5, 2), dtype=dtype, **options)
+    rng = np.random.default_rng(9)
+    x, w = whole(rng, 1, 25, width, 6, dtype=dtype), whole(rng, 14, 6, 5, 2, dtype=dtype)
+    y = dispatch.forward(plan, x, w, backend="reference")[0]
+    found = np.full_like(y, 77)
+    conv_few.compute_last(relation(plan, False), x, w, None, found)
+    assert np.array_equal(found, y)

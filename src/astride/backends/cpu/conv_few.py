@@ -159,7 +159,8 @@ def schedule(relation: Relation, images: int, first: bool, how: int = 0) -> Sche
     fields = [len(boxes), inputs, max(PIECE // math.prod(most_taps(axes)), 1), axes[2].out, axes[2].size, start]
     fields += [x_image, x_channel, *x_steps, high.step * x_steps[1], deep.step * x_steps[0]]
     fields += [w_deep * axes[0].kernel, high.skip * w_row, deep.skip * w_deep, y_image, y_steps[0]]
-    fields += [*from_steps[:3], int(x_steps[1] == axes[2].size * bytes_), slot, how]
+    whole = x_steps[1] == axes[2].size * bytes_ and all(box[5] == (0, axes[2].size) for box in boxes)
+    fields += [*from_steps[:3], int(whole), slot, how]
     there = deep.count > 0
     firsts = [np.where(there, part, 0) * step for part, step in ((deep.pixel, x_steps[0]), (deep.number, w_deep))]
     depths = np.stack([firsts[0], deep.count, firsts[1], np.arange(axes[0].out) * y_steps[1]], 1).astype(np.int64)
