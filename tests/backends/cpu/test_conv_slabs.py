@@ -68,6 +68,7 @@ def test_every_cut_of_channels_last(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], w_shape: tuple[int, ...], given: dict[str, Any], slab: int
 ) -> None:
     monkeypatch.setattr(conv_slabs, "X_BYTES", slab)
+    monkeypatch.setattr(conv_slabs, "crowded", lambda relation: True)  # else it is no candidate
     for function in (conv_slabs._cut, conv_slabs.schedule, conv_slabs.takes):
         function.cache_clear()
     rng = np.random.default_rng(0)
@@ -81,7 +82,8 @@ def test_every_cut_of_channels_last(
             assert np.array_equal(pull(y % 4)[0], expected[1])
 
 
-def test_channels_last_are_finished_as_they_are_afterwards() -> None:
+def test_channels_last_are_finished_as_they_are_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conv_slabs, "crowded", lambda relation: True)
     rng = np.random.default_rng(4)
     x, w, b, r = (rng.standard_normal(s, "float32") for s in ((2, 9, 8, 20), (50, 20, 3, 3), (50,), (2, 7, 6, 50)))
     plan, finish = astride.plan("conv", x.shape, w_shape=w.shape, layout="channels_last"), Epilogue(slope=0.1, high=1.5)
