@@ -157,6 +157,9 @@ def columns(s: Situation) -> Work:
     begun = s.images * groups * units * -(-outputs // rows) * across
     products = r.taps * inputs * begun * rows * vectors / kind().fma
     again = s.images * units * math.prod(r.packed_shape) * r.spec.bytes
+    slot = conv_planar._slot(r, cut)
+    if 2 * slot > CACHE:  # each tile's channels read it from beyond
+        again += s.images * groups * units * -(-outputs // rows) * slot
     return Work("columns", products, begun, s.images * _bytes(r)[0] + again, _far(s))
 
 

@@ -40,7 +40,10 @@ UNITS = 16
 """Units that a call has at least, if that leaves them VECTORS: more would pack more rows twice."""
 
 COLUMNS = 1024
-"""Columns of a unit, at most."""
+"""Columns of a unit, at most; half as many where what so many read is more than X_BYTES."""
+
+PARTS = 8
+"""Parts that output channels are taken in, at most: each packs all it reads."""
 
 VECTORS = 24
 """Vectors of a unit from which it may have fewer rows than fit, so that there are UNITS of them."""
@@ -131,7 +134,8 @@ def over(axis: StridedAxis) -> int:
 def _cut(relation: Relation) -> Cut:
     depth, height, width = relation.volume
     lanes, inputs = relation.spec.lanes(machine()), relation.parts[1]
-    chunks = -(-width.out // COLUMNS)
+    most = COLUMNS if inputs * depth.kernel * row_bytes(relation, COLUMNS) <= X_BYTES else COLUMNS // 2
+    chunks = -(-width.out // most)
     columns = -(-width.out // chunks)
     columns = min(-(-columns // lanes) * lanes, width.out)
     pitch = (-(-(columns + over(width)) // lanes) + 1) * lanes
@@ -172,7 +176,7 @@ def schedule(relation: Relation, images: int, how: int = 0) -> Schedule:
     chunks, entries = _entries(width, cut, rows, lanes, (height.stride * row, width.out * size), size)
     row_chunks = -(-height.out // rows)
     units = images * groups * depth.out * row_chunks * len(chunks)
-    part, parts = evenly(outputs, PART, UNITS // max(units, 1))  # all channels, but where there are few units
+    part, parts = evenly(outputs, PART, min(UNITS // max(units, 1), PARTS))  # all channels, but where there are few units
     fields = places_of(relation, cut.pitch, rows) | {
         "parts": parts,
         "part": part,
