@@ -86,7 +86,7 @@ def test_quantised_weights_are_kept_too() -> None:
     assert kept.counted()[0] == before + 1, "with the sums of each output channel behind them"
 
 
-@pytest.mark.parametrize("way", ["tiles", "slabs", "planes", "sub-pixel", "winograd", "quads"])
+@pytest.mark.parametrize("way", ["tiles", "slabs", "planes", "sub-pixel", "winograd", "few outputs", "depthwise moved", "quads"])
 def test_images_of_all_sizes_share_what_is_kept(way: str) -> None:
     """Weights are packed once, not once for each size that comes along."""
     rng = np.random.default_rng(1)
@@ -94,7 +94,10 @@ def test_images_of_all_sizes_share_what_is_kept(way: str) -> None:
     operator: Any = {"sub-pixel": astride.conv_transpose, "quads": astride.conv_integer}.get(way, astride.conv)
     options: dict[str, Any] = {"stride": 2} if way == "sub-pixel" else {}
     dtype = np.int8 if way == "quads" else np.float32
-    w = astride.frozen(rng.integers(-3, 4, (6, 6, kernel, kernel)).astype(dtype))
+    inputs = 6
+    if way == "depthwise moved":
+        inputs, options = 1, {"groups": 6}
+    w = astride.frozen(rng.integers(-3, 4, (6, inputs, kernel, kernel)).astype(dtype))
     counts = []
     for size in (5, 8, 11):
         x = rng.integers(-3, 4, (1, 6, size, size + 1)).astype(dtype)

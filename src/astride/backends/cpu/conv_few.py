@@ -24,6 +24,7 @@ from .cache import functions
 from .contraction import LINE, PIECE
 from .conv_few_boxes import Box, boxes_of, columns_of, groups_of, largest, most_taps, parts_of, places_of, size_of
 from .conv_few_kernel import BIAS, BOX, GROUP, Few, few
+from .conv_pack import form_of
 from .conv_relation import Relation, strides
 from .edges import taps_inside
 from .ending import bits, words
@@ -108,7 +109,7 @@ def _compute(
     if not y.size:
         return
     found = schedule(relation, len(x), first, bits(epilogue, residual))
-    weights = kept(w, ("few", relation), lambda: _by_input(relation, w))
+    weights = kept(w, ("few", form_of(relation)), lambda: _by_input(relation, w))
     bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
     units = found.units * len(x)
     given = (address_of(bias), *words(epilogue, residual, y))

@@ -24,6 +24,7 @@ from ..protocol import Array
 from .cache import functions
 from .contraction import LINE, PIECE, fused, mask_below, prefetch
 from .conv_layout import transpose
+from .conv_pack import form_of
 from .conv_relation import Relation, strides
 from .depthwise_tiles import RUN, Row, Tile, row_of
 from .edges import taps_inside
@@ -166,7 +167,7 @@ def _zeros(relation: Relation) -> Array:
 def by_tap(relation: Relation, w: Array, starts: tuple[int, ...] = ()) -> Array:
     """The weights in blocks (inputs of a group, taps, lanes) of the channels of y that begin at `starts`, or of all of them as
     they are walked; made once if frozen."""
-    return kept(w, ("by tap", relation, starts), lambda: _by_tap(relation, w, starts))
+    return kept(w, ("by tap", form_of(relation), starts), lambda: _by_tap(relation, w, starts))
 
 
 def _by_tap(relation: Relation, w: Array, starts: tuple[int, ...]) -> Array:
