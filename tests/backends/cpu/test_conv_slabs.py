@@ -129,5 +129,3 @@ def test_matrices_of_any_distance_are_moved(kind: str) -> None:
             assert np.array_equal(y[:columns, :rows], x[:, :columns].T)
             if not room:
                 assert (y[columns:] == -1).all() and (y[:, rows:] == -1).all()
-
-
