@@ -24,7 +24,7 @@ from .cache import functions
 from .contraction import LINE, PIECE
 from .conv_few_boxes import Box, boxes_of, columns_of, groups_of, largest, most_taps, parts_of, places_of, size_of
 from .conv_few_kernel import BIAS, BOX, GROUP, Few, few
-from .conv_pack import form_of
+from .conv_pack import first_sums, form_of
 from .conv_relation import Relation, strides
 from .edges import taps_inside
 from .ending import bits, words
@@ -110,7 +110,7 @@ def _compute(
         return
     found = schedule(relation, len(x), first, bits(epilogue, residual))
     weights = kept(w, ("few", form_of(relation)), lambda: _by_input(relation, w))
-    bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
+    bias = first_sums(relation, b)
     units = found.units * len(x)
     given = (address_of(bias), *words(epilogue, residual, y))
     block, memory = slots.block(found.slot, -(-units // found.taken), *given) if found.slot else (_block(given), None)

@@ -59,6 +59,16 @@ def _packed(relation: Relation, w: Array) -> Array:
     return out
 
 
+def first_sums(relation: Relation, b: Array | None) -> Array:
+    """What the sums of each channel begin with: the bias, or zeros."""
+    return _zeros(relation) if b is None else np.ascontiguousarray(b, relation.dtype)
+
+
+@lru_cache(maxsize=512)
+def _zeros(relation: Relation) -> Array:
+    return np.zeros(relation.outputs, relation.dtype)
+
+
 def packed_bias(relation: Relation, b: Array | None, dtype: np.dtype[Any]) -> Array:
     """(groups, blocks, lanes): what sums begin with."""
     groups, _, outputs = relation.parts

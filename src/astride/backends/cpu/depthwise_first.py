@@ -19,6 +19,7 @@ from ..protocol import Array
 from .cache import functions
 from .contraction import fused, mask_below, mask_inside
 from .conv_gather import UNITS
+from .conv_pack import first_sums
 from .conv_relation import Relation, strides
 from .cuts import bounds_of
 from .depthwise_last import depths
@@ -104,7 +105,7 @@ def compute(
         return
     how = bits(epilogue, residual)
     found = schedule(relation, len(x), how)
-    bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
+    bias = first_sums(relation, b)
     begin, memory = given(how, bias, epilogue, residual, y)
     places = (address_of(x), address_of(w), begin, address_of(y))
     run(found.address, found.geometry.address, *places, found.units * len(x) * relation.outputs, found.taken)

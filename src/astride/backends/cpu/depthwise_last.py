@@ -24,7 +24,7 @@ from ..protocol import Array
 from .cache import functions
 from .contraction import LINE, PIECE, fused, mask_below, prefetch
 from .conv_layout import transpose
-from .conv_pack import form_of
+from .conv_pack import first_sums, form_of
 from .conv_relation import Relation, strides
 from .depthwise_tiles import RUN, Row, Tile, row_of
 from .edges import taps_inside
@@ -152,16 +152,6 @@ def streams(y: Array) -> bool:
     m = machine()
     wide = m.vector_bytes == LINE and m.triple.startswith("x86")
     return wide and y.nbytes >= STREAMED and y.shape[-1] * y.itemsize % LINE == 0 and address_of(y) % LINE == 0
-
-
-def first_sums(relation: Relation, b: Array | None) -> Array:
-    """What the sums of each channel begin with: the bias, or zeros."""
-    return _zeros(relation) if b is None else np.ascontiguousarray(b, relation.dtype)
-
-
-@lru_cache(maxsize=512)
-def _zeros(relation: Relation) -> Array:
-    return np.zeros(relation.outputs, relation.dtype)
 
 
 def by_tap(relation: Relation, w: Array, starts: tuple[int, ...] = ()) -> Array:

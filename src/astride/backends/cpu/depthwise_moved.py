@@ -17,6 +17,7 @@ from ..protocol import Array
 from . import slots
 from .cache import functions
 from .conv_move import mover
+from .conv_pack import first_sums
 from .conv_relation import Relation
 from .cuts import at_most
 from .depthwise_last import (
@@ -25,7 +26,6 @@ from .depthwise_last import (
     Depthwise,
     all_rows,
     by_tap,
-    first_sums,
     geometry,
     specification,
     takes_rows,

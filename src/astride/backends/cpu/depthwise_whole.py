@@ -11,13 +11,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-import numpy as np
-
 from ...plan import StridedAxis
 from ..epilogue import Epilogue
 from ..protocol import Array
 from .cache import functions
 from .contraction import fused, opaque
+from .conv_pack import first_sums
 from .conv_relation import Relation
 from .edges import taps_inside
 from .ending import bits, finisher, given, opened
@@ -137,7 +136,7 @@ def compute(
         return
     how = bits(epilogue, residual)
     found = schedule(relation, how)
-    bias = np.zeros(relation.outputs, w.dtype) if b is None else np.ascontiguousarray(b, w.dtype)
+    bias = first_sums(relation, b)
     begin, memory = given(how, bias, epilogue, residual, y)
     places = (address_of(x), address_of(w), begin, address_of(y))
     run(found.address, found.geometry.address, *places, len(x) * relation.outputs, found.taken)
