@@ -228,6 +228,8 @@ def test_boxes_of_some_columns_whose_packed_rows_are_as_long_as_those_of_x(dtype
     options: dict[str, Any] = {"dilation": (2, 3), "stride": (2, 1), "padding": ((0, 2), (4, -1)), "layout": "channels_last"}
     width = 24 if dtype == "float64" else 48
     plan = astride.plan("conv", (1, 25, width, 6), w_shape=(14, 6, 5, 2), dtype=dtype, **options)
+    if not conv_few.takes(relation(plan, False), 1, False):
+        pytest.skip("this machine has too few registers for sums of so many channels")
     rng = np.random.default_rng(9)
     x, w = whole(rng, 1, 25, width, 6, dtype=dtype), whole(rng, 14, 6, 5, 2, dtype=dtype)
     y = dispatch.forward(plan, x, w, backend="reference")[0]
