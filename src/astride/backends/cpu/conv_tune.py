@@ -39,6 +39,7 @@ def tune(plan: ConvPlan, images: int = 1, seconds: float = 0.3) -> list[Measured
     processor and this version; `astride tune --show` shows it, `astride tune --forget` and `astride.use(tuned=False)` do
     without. Algorithms round in different places, so results may differ from untuned ones in their last digits.
 
+    >>> import astride
     >>> plan = astride.plan("conv", (8, 64, 56, 56), w_shape=(64, 64, 3, 3), padding=1, dtype="float32")
     >>> [one.what for one in astride.tune(plan, images=8)]  # doctest: +SKIP
     ['forward', 'data', 'weights']
