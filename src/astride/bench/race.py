@@ -220,22 +220,29 @@ def means(found: Iterable[Row], by: Sequence[str] = GROUP) -> dict[tuple[Any, ..
 
 
 def summarise(about: Benchmark, recorded: Iterator[Row]) -> None:
-    """Geometric means of the ratios, and the rows that fail in three runs of three."""
+    """Geometric means of the ratios, each row's median over its runs, and the rows that fail in three runs of three."""
     found = list(recorded)
     runs = sorted({row["run"] for row in found})
     by_row: dict[tuple[Any, ...], list[Row]] = {}
     for row in found:
         by_row.setdefault(key(row)[:-1], []).append(row)
+    # Rows that failed were measured again: they count once.
+    once = [{**same[0], "ratio": _middle([row["ratio"] for row in same])} for same in by_row.values()]
     print(f"{len(by_row)} rows, runs {', '.join(map(str, runs))}; geometric means of the ratio to the best rival:")
-    for (layout, what, threads), (mean, least, count) in means(found).items():
+    for (layout, what, threads), (mean, least, count) in means(once).items():
         print(f"  {layout} {what:9}{threads} threads  {mean:5.2f}   least {least:5.2f}   {count} ratios")
-    for (way, threads), (mean, least, count) in means(found, ("way", "threads")).items() if "way" in found[-1] else ():
+    for (way, threads), (mean, least, count) in means(once, ("way", "threads")).items() if "way" in once[-1] else ():
         print(f"  {way:20}{threads} threads  {mean:5.2f}   least {least:5.2f}   {count} ratios")
     wanted = min(len(runs), 3)
     failing = [same for same in by_row.values() if len(same) >= wanted and all(about.fails(row) for row in same)]
     print(f"failing in each of {wanted} runs or more: {len(failing)}")
     for same in sorted(failing, key=lambda same: min(row["ratio"] for row in same)):
         print("  " + about.line(min(same, key=lambda row: row["ratio"])))
+
+
+def _middle(ratios: Sequence[float | None]) -> float | None:
+    there = [ratio for ratio in ratios if ratio is not None]
+    return statistics.median(there) if there else None
 
 
 def commit() -> str:
