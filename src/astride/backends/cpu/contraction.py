@@ -309,6 +309,14 @@ def fused(f: Function, a: Value, b: Value, c: Value) -> Value:
     return f.call(a.type, f"llvm.fmuladd.v{lanes(a.type)}{SHORT[element(a.type)]}", a, b, c)
 
 
+def added_up(f: Function, value: Value, width: int) -> Value:
+    """The sum of all lanes, halves added until one is left."""
+    while width > 1:
+        width //= 2
+        value = f.shuffle(value, value, range(width)) + f.shuffle(value, value, range(width, 2 * width))
+    return value
+
+
 def prefetch(f: Function, place: Value, *, write: bool = False, near: bool = True) -> None:
     """Ask for a line of memory, which may be anywhere, before it is needed: into the nearest cache, or the one behind it."""
     f.call("void", "llvm.prefetch.p0", place, *[f.value("i32", n) for n in (int(write), 3 if near else 2, 1)])

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .contraction import mask_below
+from .contraction import added_up, mask_below
 from .ir import Function, Value
 from .ir_types import lanes as lanes_of
 from .ir_types import vector
@@ -183,9 +183,5 @@ def totaller(lanes: int, how: str) -> Function:
             mask = mask_below(f, lanes, counts[3] - at)
             x, ones = (f.load(kind, f.at(place, at * 4), mask=mask) for place in (run, f.ones))
             total.set(dot(f, how, x, ones, total.get()))
-    value = total.get()
-    while lanes > 1:
-        lanes //= 2
-        value = f.shuffle(value, value, range(lanes)) + f.shuffle(value, value, range(lanes, 2 * lanes))
-    f.give(value)
+    f.give(added_up(f, total.get(), lanes))
     return f

@@ -8,8 +8,6 @@ tap outside, or fewer columns than lanes, lanes are masked.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,17 +15,18 @@ from numpy.typing import NDArray
 
 from ...plan import Shape, StridedAxis
 from ..protocol import Array
+from . import depthwise_sums
 from .cache import functions
-from .contraction import PIECE, fused, mask_below
+from .contraction import fused, mask_below
 from .conv_relation import Relation, strides
 from .cuts import bounds_of
 from .depthwise_first import GROUP, ROWS, TAKEN, Columns, Planar, groups_of
+from .depthwise_sums import Schedule, Sums, sets_of
 from .ir import Function, Value, module
-from .ir_types import size, vector
+from .ir_types import vector
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
-from .workers import address_of, run
 
 FIELDS = ("channels", "x_plane", "y_plane", "x_row", "width", "columns", "start", "groups", "blocks")
 """Fields: channels; bytes of a plane of x and of dy, and of a row of x; columns of x and of dy; the pixel of tap 0 of column 0;
@@ -41,19 +40,6 @@ FREE = 6
 
 FILLED = 0.7
 """Lanes that hold columns, at least: else moving channels into lanes was measured faster, as where rows are one vector long."""
-
-UNITS = 32
-"""Units of a call, about, if there are images enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """A kernel's address, its geometry, sets of images, and how many units a thread takes."""
-
-    address: int
-    geometry: Geometry
-    sets: int
-    taken: int
 
 
 @lru_cache(maxsize=512)
@@ -72,14 +58,7 @@ def better(relation: Relation) -> bool:
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Array:
     """w[j] = sum_i a[i*s - p + j*d] b[i], of this shape, from contiguous a (N, channels, *size) and b (N, channels, *out)."""
-    if not (a.size and b.size and math.prod(shape)):
-        return np.zeros(shape, a.dtype)
-    found = schedule(relation, len(a))
-    sums = np.empty((found.sets, relation.outputs, relation.taps), a.dtype)
-    units = found.sets * relation.outputs
-    run(found.address, found.geometry.address, address_of(a), address_of(b), 0, address_of(sums), units, found.taken)
-    dw = sums.sum(0) if found.sets > 1 else sums[0]
-    return np.ascontiguousarray(dw[:, ::-1] if relation.flip else dw).reshape(shape)
+    return depthwise_sums.weights_gradient(schedule, relation, a, b, shape)
 
 
 @lru_cache(maxsize=512)
@@ -92,7 +71,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     (address,) = functions("depthwise_weights_first", spec, lambda: correlate(spec, machine()), ("correlate",))
     x_steps, y_steps = (strides(sizes, spec.bytes) for sizes in ([high.size, wide.size], [high.out, wide.out]))
     groups, blocks = groups_of(high, x_steps[2], 1, y_steps[2]), _blocks(wide, relation.spec.lanes(machine()))
-    sets = max(min(images, UNITS // relation.outputs), 1)
+    sets = sets_of(relation, images)
     bounds = bounds_of(images, sets)
     fields = [relation.outputs, x_steps[1], y_steps[1], x_steps[2], wide.size, wide.out, -wide.pad_lo, len(groups), len(blocks)]
     products = images * high.out * wide.out * relation.taps // sets
@@ -113,37 +92,22 @@ def correlate(spec: Planar, machine: Machine) -> str:
     kind, taps = vector(lanes, spec.kind), spec.taps[0] * spec.taps[1]
     get = {name: f.field(f.geometry, k) for k, name in enumerate(FIELDS)}
     bounds, groups, blocks = (f.at(f.geometry, f.field(f.geometry, len(FIELDS) + k)) for k in range(3))
-    totals = f.scratch(kind, taps)
-    plane = Plane(f, spec, lanes, totals)
-    with f.loop(f.begin, f.end) as unit:
-        set_, channel = f.at(bounds, unit // get["channels"] * 8), unit % get["channels"]
-        for tap in range(taps):
-            f.store(f.value(kind, 0), f.at(totals, tap * size(kind)))
-        with f.loop(f.load("i64", set_), f.load("i64", f.at(set_, 8))) as image:
-            number = image * get["channels"] + channel
-            plane.add(f.at(f.a, number * get["x_plane"]), f.at(f.b, number * get["y_plane"]), get, groups, blocks)
-        for tap in range(taps):
-            total = added_up(f, f.load(kind, f.at(totals, tap * size(kind))), lanes)
-            f.store(total, f.at(f.d, (unit * taps + tap) * spec.bytes))
+    sums = Sums(f, kind, taps)
+    plane = Plane(f, spec, lanes, sums)
+
+    def add(number: Value) -> None:
+        plane.add(f.at(f.a, number * get["x_plane"]), f.at(f.b, number * get["y_plane"]), get, groups, blocks)
+
+    sums.units(get["channels"], bounds, add)
     return module(f)
 
 
-def added_up(f: Function, value: Value, lanes: int) -> Value:
-    """The sum of all lanes, halves added until one is left."""
-    while lanes > 1:
-        lanes //= 2
-        value = f.shuffle(value, value, range(lanes)) + f.shuffle(value, value, range(lanes, 2 * lanes))
-    return value
-
-
 class Plane:
-    """Writes how the numbers of one plane are added to totals in memory."""
+    """Writes how the numbers of one plane are added to sums."""
 
-    def __init__(self, f: Function, spec: Planar, lanes: int, totals: Value) -> None:
-        self.f, self.spec, self.lanes, self.totals = f, spec, lanes, totals
+    def __init__(self, f: Function, spec: Planar, lanes: int, sums: Sums) -> None:
+        self.f, self.spec, self.lanes, self.sums = f, spec, lanes, sums
         self.kind = vector(lanes, spec.kind)
-        self.sums = [f.variable(self.kind, 0) for _ in range(spec.taps[0] * spec.taps[1])]
-        self.terms = f.variable("i64", 0)
 
     def add(self, x: Value, y: Value, get: dict[str, Value], groups: Value, blocks: Value) -> None:
         """Add one plane; sums are zero before and after."""
@@ -160,19 +124,8 @@ class Plane:
                         self._rows(count, get, places, masked=False)
                         with edge.otherwise():
                             self._rows(count, get, places, masked=True)
-                self.terms.set(self.terms.get() + rows)
-                with f.when(self.terms.get() > (PIECE - ROWS[0]), likely=False):
-                    self._cut()
-        self._cut()
-
-    def _cut(self) -> None:
-        """Add sums to totals, and begin them anew."""
-        f = self.f
-        for k, total in enumerate(self.sums):
-            place = f.at(self.totals, k * size(self.kind))
-            f.store(f.load(self.kind, place) + total.get(), place)
-            total.set(0)
-        self.terms.set(0)
+                self.sums.grown(rows, ROWS[0])
+        self.sums.cut()
 
     def _rows(self, rows: int, get: dict[str, Value], places: tuple[Value, ...], *, masked: bool) -> None:
         """Add a block of columns of some rows of dy. A single row has `high` taps along the height inside, from `tap` on."""
@@ -203,6 +156,6 @@ class Plane:
             if inside is not None and mask is not None:
                 inside = inside & mask
             for number, k in taken:
-                total = self.sums[k * wide + tap]
+                total = self.sums.taps[k * wide + tap]
                 added = fused(f, value, number, total.get())
                 total.set(added if inside is None else f.select(inside, added, total.get()))

@@ -8,42 +8,25 @@ are added up at the end; after about PIECE terms sums are added to totals.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from ...plan import Shape
 from ..protocol import Array
-from . import depthwise_whole
+from . import depthwise_sums, depthwise_whole
 from .cache import functions
 from .contraction import PIECE, fused
 from .conv_relation import Relation
 from .cuts import bounds_of
-from .depthwise_weights_first import added_up
+from .depthwise_sums import Schedule, Sums, sets_of
 from .depthwise_whole import TAKEN, Pixels, Whole, specification
 from .ir import Function, Value, module
-from .ir_types import size, vector
+from .ir_types import vector
 from .machine import Machine, machine
 from .tables import Geometry
 from .window import kernel_function
-from .workers import address_of, run
 
 CHANNELS = 0
 """The field: channels. Then a table: where sets of images begin."""
-
-UNITS = 32
-"""Units of a call, about, if there are images enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """A kernel's address, its geometry, sets of images, and how many units a thread takes."""
-
-    address: int
-    geometry: Geometry
-    sets: int
-    taken: int
 
 
 @lru_cache(maxsize=512)
@@ -57,14 +40,7 @@ def takes(relation: Relation) -> bool:
 
 def weights_gradient(relation: Relation, a: Array, b: Array, shape: Shape) -> Array:
     """w[j] = sum_i a[i*s - p + j*d] b[i], of this shape, from contiguous a (N, channels, *size) and b (N, channels, *out)."""
-    if not (a.size and b.size and math.prod(shape)):
-        return np.zeros(shape, a.dtype)
-    found = schedule(relation, len(a))
-    sums = np.empty((found.sets, relation.outputs, relation.taps), a.dtype)
-    units = found.sets * relation.outputs
-    run(found.address, found.geometry.address, address_of(a), address_of(b), 0, address_of(sums), units, found.taken)
-    dw = sums.sum(0) if found.sets > 1 else sums[0]
-    return np.ascontiguousarray(dw[:, ::-1] if relation.flip else dw).reshape(shape)
+    return depthwise_sums.weights_gradient(schedule, relation, a, b, shape)
 
 
 @lru_cache(maxsize=512)
@@ -72,7 +48,7 @@ def schedule(relation: Relation, images: int) -> Schedule:
     """How the gradient is computed over so many images."""
     spec = specification(relation)
     (address,) = functions("depthwise_whole_weights", spec, lambda: correlate(spec, machine()), ("correlate",))
-    sets = max(min(images, UNITS // relation.outputs), 1)
+    sets = sets_of(relation, images)
     bounds = bounds_of(images, sets)
     products = images * spec.high.out * spec.wide.out * relation.taps // sets
     return Schedule(address, Geometry([relation.outputs], [bounds]), sets, max(TAKEN // max(products, 1), 1))
@@ -84,33 +60,16 @@ def correlate(spec: Whole, machine: Machine) -> str:
     kind, taps = vector(lanes, spec.kind), spec.high.kernel * spec.wide.kernel
     channels, bounds = f.field(f.geometry, CHANNELS), f.at(f.geometry, f.field(f.geometry, 1))
     x_plane, y_plane = spec.planes
-    totals, sums = f.scratch(kind, taps), [f.variable(kind, 0) for _ in range(taps)]
-    terms, of_plane = f.variable("i64", 0), spec.high.out * spec.vectors(lanes)
+    sums, of_plane = Sums(f, kind, taps), spec.high.out * spec.vectors(lanes)
 
-    def cut() -> None:
-        """Add sums to totals, and begin them anew."""
-        for tap, total in enumerate(sums):
-            place = f.at(totals, tap * size(kind))
-            f.store(f.load(kind, place) + total.get(), place)
-            total.set(0)
-        terms.set(0)
+    def add(plane: Value) -> None:
+        places = (f.at(f.a, plane * x_plane), f.at(f.b, plane * y_plane))
+        grown = _plane(f, spec, lanes, places, [total.get() for total in sums.taps])
+        for total, value in zip(sums.taps, grown, strict=True):
+            total.set(value)
+        sums.grown(of_plane, of_plane)
 
-    with f.loop(f.begin, f.end) as unit:
-        set_, channel = f.at(bounds, unit // channels * 8), unit % channels
-        for tap in range(taps):
-            f.store(f.value(kind, 0), f.at(totals, tap * size(kind)))
-        with f.loop(f.load("i64", set_), f.load("i64", f.at(set_, 8))) as image:
-            plane = image * channels + channel
-            grown = _plane(f, spec, lanes, (f.at(f.a, plane * x_plane), f.at(f.b, plane * y_plane)), [s.get() for s in sums])
-            for total, value in zip(sums, grown, strict=True):
-                total.set(value)
-            terms.set(terms.get() + of_plane)
-            with f.when(terms.get() > (PIECE - of_plane), likely=False):
-                cut()
-        cut()
-        for tap in range(taps):
-            value = added_up(f, f.load(kind, f.at(totals, tap * size(kind))), lanes)
-            f.store(value, f.at(f.d, (unit * taps + tap) * spec.bytes))
+    sums.units(channels, bounds, add, sums.cut)
     return module(f)
 
 
