@@ -60,7 +60,10 @@ PLANAR = {
     "few outputs": conv_few,
     "sub-pixel": conv_subpixel,
 }
-"""Who computes channels first where they lie."""
+"""Who computes channels first where they lie, from the weights as they are."""
+
+PACKED = {"columns": conv_planar, "slabs": conv_slabs}
+"""Who does so from packed weights and bias, beside Winograd's form."""
 
 NARROW, WIDE = ("float16", "bfloat16"), ("float32", "float64")
 
@@ -176,25 +179,11 @@ def _gathered(
         (epilogue or Epilogue()).apply(out, residual)
         return
     residual = None if residual is None else memory.contiguous(residual, wide)
-    if first and way in PLANAR:
-        y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-        x, w = memory.contiguous(x, wide), memory.contiguous(w, wide)
-        PLANAR[way].compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
-        if y is not out:
-            _rounded(y, out)
-        return
     if way == "columns" and not conv_planar.hidden(how, w):
         way = "slabs" if conv_slabs.takes(how, len(x)) else "tiles"
-    if first and way in ("winograd", "slabs", "columns"):
+    if first and (way in PLANAR or way in PACKED or way == "winograd"):
         y = out if out.dtype == wide and out.flags.c_contiguous else np.empty(out.shape, wide)
-        x, weights, bias = memory.contiguous(x, wide), packed(how, memory.contiguous(w, wide)), packed_bias(how, b, wide)
-        if way == "columns":
-            conv_planar.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
-        elif way == "slabs":
-            conv_slabs.compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
-        else:
-            tile = winograd.tile_of(how, settings.current().winograd)
-            winograd.compute(how, x, weights, bias, y, tile, first, epilogue=epilogue, residual=residual)
+        _channels_first(way, how, memory.contiguous(x, wide), memory.contiguous(w, wide), b, y, epilogue, residual)
         if y is not out:
             _rounded(y, out)
         return
@@ -235,6 +224,28 @@ def _bands(how: Relation, way: str, first: bool, most: int) -> tuple[conv_half.P
         if way == "winograd" and winograd.tile_of(band.relation, most) != winograd.tile_of(how, most):
             return ()
     return bands
+
+
+def _channels_first(
+    way: str,
+    how: Relation,
+    x: Array,
+    w: Array,
+    b: Array | None,
+    y: Array,
+    epilogue: Epilogue | None,
+    residual: Array | None,
+) -> None:
+    """Compute a relation, channels first, all arrays contiguous and of the type kernels compute in."""
+    if way in PLANAR:
+        PLANAR[way].compute(how, x, w, b, y, epilogue=epilogue, residual=residual)
+        return
+    weights, bias = packed(how, w), packed_bias(how, b, y.dtype)
+    if way == "winograd":
+        tile = winograd.tile_of(how, settings.current().winograd)
+        winograd.compute(how, x, weights, bias, y, tile, True, epilogue=epilogue, residual=residual)
+    else:
+        PACKED[way].compute(how, x, weights, bias, y, epilogue=epilogue, residual=residual)
 
 
 def _channels_last(
